@@ -1,0 +1,13 @@
+# tenure_sqlite: the system's SQLite; for Windows, the amalgamation that tools/fetch-sqlite unpacked.
+add_library(tenure_sqlite INTERFACE)
+if(WIN32)
+  set(TENURE_SQLITE_SOURCE "" CACHE PATH "Folder with sqlite3.c and sqlite3.h")
+  if(EXISTS ${TENURE_SQLITE_SOURCE}/sqlite3.c)
+    add_library(tenure_sqlite_amalgamation STATIC ${TENURE_SQLITE_SOURCE}/sqlite3.c)
+    target_include_directories(tenure_sqlite_amalgamation SYSTEM PUBLIC ${TENURE_SQLITE_SOURCE})
+    target_link_libraries(tenure_sqlite INTERFACE tenure_sqlite_amalgamation)
+  endif()
+else()
+  find_package(SQLite3 REQUIRED)
+  target_link_libraries(tenure_sqlite INTERFACE SQLite::SQLite3)
+endif()
