@@ -1,0 +1,12 @@
+/* All of Tenure. */
+#ifndef TENURE_TENURE_H
+#define TENURE_TENURE_H
+
+#include "checkpoint.h"
+#include "context.h"
+#include "digest.h"
+#include "identify.h"
+#include "library.h"
+#include "status.h"
+
+#endif
