@@ -1,0 +1,47 @@
+/* What the compiler gives beyond C17, and nothing else does: the only home of attributes and built-ins. */
+#ifndef TN_CORE_CC_H
+#define TN_CORE_CC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TN_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#define TN_MUST_USE __attribute__((warn_unused_result))
+#define TN_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TN_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#error "Tenure is built with gcc or clang"
+#endif
+#if defined(__MINGW32__) && !defined(__clang__)
+#undef TN_PRINTF /* mingw's own printf is used, which knows %zu */
+#define TN_PRINTF(text, first) __attribute__((__format__(__gnu_printf__, text, first)))
+#endif
+
+/* Checked arithmetic on sizes from outside: true when the result does not fit (and `out` is then undefined). */
+static inline bool tn_add_overflows(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return __builtin_add_overflow(a, b, out);
+}
+
+static inline bool tn_mul_overflows(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return __builtin_mul_overflow(a, b, out);
+}
+
+/* The number of the lowest bit that is set, 0 to 63. `bits` is not 0. */
+static inline unsigned tn_lowest_bit(uint64_t bits)
+{
+    return (unsigned)__builtin_ctzll(bits);
+}
+
+/* Both halves of the 128-bit product of two numbers, folded into one. */
+static inline uint64_t tn_mul_fold(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+#endif

@@ -1,0 +1,209 @@
+/* The shortcuts of tn_json_next: what nearly every token of a header written by a program looks like.
+ *
+ * Each shortcut takes a token that has no white space before it, no escape and no byte past ASCII in it, and that ends
+ * well before the end of the bytes; all else goes to tn_json_next_plain, which defines the reader. The tests and the
+ * fuzz target read every document both ways and compare token by token.
+ *   F1  A shortcut accepts only what tn_json_next_plain accepts, and leaves the same token and state behind.
+ *   F2  A shortcut never fails a document: when it is not sure, nothing is changed.
+ * Included by core/json.h alone.
+ */
+#ifndef TN_CORE_JSON_FAST_H
+#define TN_CORE_JSON_FAST_H
+
+#include "core/json_scan.h"
+
+/* What may come next. In a container: TN_JSON_IN_OBJECT or not, and one of FIRST, MORE and VALUE. */
+enum {
+    TN_JSON_IN_OBJECT = 1,
+    TN_JSON_FIRST = 2, /* the container has just begun: its first item, or its end */
+    TN_JSON_MORE = 4,  /* an item has ended: a comma and another, or the container's end */
+    TN_JSON_VALUE = 8, /* a key has ended: its value */
+    TN_JSON_START = 16,
+    TN_JSON_DONE = 32,
+    TN_JSON_FAILED = 64
+};
+
+/* A shortcut looks at no more than this many bytes without asking whether they are there: a comma and a number of
+ * TN_JSON_FAST_DIGITS with the byte behind it. */
+#define TN_JSON_FAST_BYTES 24
+#define TN_JSON_FAST_DIGITS 19 /* any of so many fits a uint64_t */
+
+static inline tn_json_kind tn_json_token(tn_json *json, tn_json_kind kind, const char *begin, const char *end,
+                                         unsigned state)
+{
+    json->at = end;
+    json->token_at = (size_t)(begin - json->bytes);
+    json->state = state;
+    json->kind = kind;
+    return kind;
+}
+
+/* Begin an object or array. The depth was asked before. */
+static inline void tn_json_push(tn_json *json, bool object)
+{
+    json->after[++json->depth] = (uint8_t)(TN_JSON_MORE | (unsigned)object);
+}
+
+/* `at` stands on the opening quote. */
+static inline tn_json_kind tn_json_fast_string(tn_json *json, const char *at, unsigned state)
+{
+    const char *end = tn_json_scan(at + 1, json->end - 2); /* two bytes can be read there */
+    if (TN_UNLIKELY(*end != '"'))
+        return tn_json_next_plain(json);
+    bool key = (state & (TN_JSON_IN_OBJECT | TN_JSON_VALUE)) == TN_JSON_IN_OBJECT;
+    if (key && TN_UNLIKELY(end[1] != ':'))
+        return tn_json_next_plain(json);
+    json->text = at + 1;
+    json->text_size = (size_t)(end - at - 1);
+    json->escaped = false;
+    if (key)
+        return tn_json_token(json, TN_JSON_KEY, at, end + 2, TN_JSON_IN_OBJECT | TN_JSON_VALUE);
+    return tn_json_token(json, TN_JSON_STRING, at, end + 1, (state & TN_JSON_IN_OBJECT) | TN_JSON_MORE);
+}
+
+/* Read digits from `at` on, which has one, up to TN_JSON_FAST_DIGITS. Returns where they end. NULL when there may be
+ * more to the number, or a zero leads. Branches, not arithmetic, find the end: they are foreseen, and nothing waits. */
+static inline const char *tn_json_fast_digits(const char *at, uint64_t *out)
+{
+    const char *begin = at, *limit = at + TN_JSON_FAST_DIGITS;
+    uint64_t value = 0;
+    if (tn_json_eight_digits(at, &value))
+        at += 8;
+    for (; *at >= '0' && *at <= '9' && at < limit; at++)
+        value = value * 10 + (uint64_t)(*at - '0');
+    bool ends = *at == ',' || *at == ']' || *at == '}';
+    if (TN_UNLIKELY(!ends || (*begin == '0' && at - begin > 1)))
+        return NULL;
+    *out = value;
+    return at;
+}
+
+/* `at` stands on a digit, and a value may come. */
+static inline tn_json_kind tn_json_fast_uint(tn_json *json, const char *at, unsigned state)
+{
+    uint64_t value;
+    const char *end = tn_json_fast_digits(at, &value);
+    if (TN_UNLIKELY(!end))
+        return tn_json_next_plain(json);
+    json->text = at;
+    json->text_size = (size_t)(end - at);
+    json->u = value;
+    return tn_json_token(json, TN_JSON_UINT, at, end, (state & TN_JSON_IN_OBJECT) | TN_JSON_MORE);
+}
+
+static inline tn_json_kind tn_json_next(tn_json *json)
+{
+    unsigned state = json->state;
+    const char *at = json->at;
+    if (TN_UNLIKELY(json->end - at < TN_JSON_FAST_BYTES || state >= TN_JSON_START))
+        return tn_json_next_plain(json);
+    if (state & TN_JSON_MORE) {
+        if (*at == (state & TN_JSON_IN_OBJECT ? '}' : ']'))
+            return tn_json_token(json, state & TN_JSON_IN_OBJECT ? TN_JSON_OBJECT_END : TN_JSON_ARRAY_END, at, at + 1,
+                                 json->after[--json->depth]);
+        if (TN_UNLIKELY(*at != ','))
+            return tn_json_next_plain(json);
+        at++;
+    }
+    if (*at == '"')
+        return tn_json_fast_string(json, at, state);
+    if ((state & (TN_JSON_IN_OBJECT | TN_JSON_VALUE)) == TN_JSON_IN_OBJECT)
+        return tn_json_next_plain(json);
+    if (*at >= '0' && *at <= '9')
+        return tn_json_fast_uint(json, at, state);
+    bool object = *at == '{';
+    if (TN_UNLIKELY((!object && *at != '[') || json->depth == TN_JSON_DEPTH_MAX))
+        return tn_json_next_plain(json);
+    tn_json_push(json, object);
+    return tn_json_token(json, object ? TN_JSON_OBJECT_BEGIN : TN_JSON_ARRAY_BEGIN, at, at + 1,
+                         TN_JSON_FIRST | (unsigned)object);
+}
+
+/* ---- several tokens at once ----
+ *
+ * For a value that nearly every writer writes with the same keys in the same order, such as the entry of a tensor.
+ * Begin behind its KEY; look at its pieces one after another; when all were there, take the value. When one was not,
+ * forget it and read token by token: nothing has been changed. The texts looked for must be valid JSON where they
+ * stand, for nothing else checks them: what was looked at, joined, must be one whole object or array. */
+typedef struct tn_json_look {
+    const char *at, *end;
+} tn_json_look;
+
+#define TN_JSON_LOOK_LEVELS 3 /* the most objects and arrays that the value may nest */
+
+/* False when the next token is not a value, or might be nested too deep. */
+static inline bool tn_json_look_begin(const tn_json *json, tn_json_look *look)
+{
+    *look = (tn_json_look){json->at, json->end};
+    return json->state == (TN_JSON_IN_OBJECT | TN_JSON_VALUE) && json->depth <= TN_JSON_DEPTH_MAX - TN_JSON_LOOK_LEVELS;
+}
+
+/* These bytes, no white space between. */
+static inline bool tn_json_look_text(tn_json_look *look, const char *text)
+{
+    size_t size = strlen(text);
+    if ((size_t)(look->end - look->at) < size || memcmp(look->at, text, size) != 0)
+        return false;
+    look->at += size;
+    return true;
+}
+
+#define TN_JSON_LOOK_SHORT 8 /* of a string, so many bytes are passed one by one, by foreseen branches */
+
+/* A string in quotes with no escape and ASCII alone; *text and *size are what stands between the quotes. */
+static inline bool tn_json_look_string(tn_json_look *look, const char **text, size_t *size)
+{
+    if (look->end - look->at < 2 || *look->at != '"')
+        return false;
+    const char *begin = look->at + 1, *end = begin, *last = look->end - 1;
+    while (end < last && end - begin < TN_JSON_LOOK_SHORT && tn_json_is_plain(*end))
+        end++;
+    if (*end != '"')
+        end = tn_json_scan(end, last);
+    if (*end != '"')
+        return false;
+    *text = begin;
+    *size = (size_t)(end - begin);
+    look->at = end + 1;
+    return true;
+}
+
+/* An array of `max` numbers at most, each of up to TN_JSON_FAST_DIGITS digits alone. */
+static inline bool tn_json_look_uints(tn_json_look *look, uint64_t *out, size_t max, size_t *count)
+{
+    const char *at = look->at;
+    size_t n = 0;
+    if (!tn_json_look_text(look, "["))
+        return false;
+    do {
+        at++;
+        if (n == max || look->end - at < TN_JSON_FAST_BYTES || *at < '0' || *at > '9')
+            return false;
+        at = tn_json_fast_digits(at, &out[n++]);
+    } while (at && *at == ',');
+    if (!at || *at != ']')
+        return false;
+    look->at = at + 1;
+    *count = n;
+    return true;
+}
+
+/* The value is read: its closing bracket becomes the current token. */
+static inline void tn_json_look_take(tn_json *json, const tn_json_look *look)
+{
+    const char *bracket = look->at - 1;
+    (void)tn_json_token(json, *bracket == '}' ? TN_JSON_OBJECT_END : TN_JSON_ARRAY_END, bracket, look->at,
+                        json->after[json->depth]);
+}
+
+bool tn_json_is_escaped(const tn_json *json, const char *literal);
+
+static inline bool tn_json_is(const tn_json *json, const char *literal)
+{
+    if (TN_UNLIKELY(json->escaped))
+        return tn_json_is_escaped(json, literal);
+    size_t size = strlen(literal);
+    return json->text_size == size && memcmp(json->text, literal, size) == 0;
+}
+
+#endif

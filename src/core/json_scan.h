@@ -1,0 +1,99 @@
+/* Looking at JSON many bytes at a time: the next byte of a string that is not plain, eight digits.
+ *
+ * The string scan is written in C alone, and again for SSE2, which every x86-64 has. The tests hold both against a
+ * loop over bytes.
+ */
+#ifndef TN_CORE_JSON_SCAN_H
+#define TN_CORE_JSON_SCAN_H
+
+#include "core/cc.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* Eight bytes as a number, the first lowest. Compilers make one load of it on little-endian machines. */
+static inline uint64_t tn_json_load8(const char *bytes)
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 |
+           (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
+}
+
+/* The value `byte` in each of eight bytes. */
+#define TN_JSON_EACH8(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* A byte of a string that stands for itself, needs no check, and ends nothing. */
+static inline bool tn_json_is_plain(char c)
+{
+    unsigned char byte = (unsigned char)c;
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+static inline const char *tn_json_scan_bytes(const char *at, const char *end)
+{
+    while (at < end && tn_json_is_plain(*at))
+        at++;
+    return at;
+}
+
+/* A high bit for each byte of `x` that is not plain; those above the lowest such bit may be wrong (borrows). */
+static inline uint64_t tn_json_not_plain8(uint64_t x)
+{
+    uint64_t control = x - TN_JSON_EACH8(0x20);
+    uint64_t quote = (x ^ TN_JSON_EACH8('"')) - TN_JSON_EACH8(1);
+    uint64_t backslash = (x ^ TN_JSON_EACH8('\\')) - TN_JSON_EACH8(1);
+    return (control | quote | backslash | x) & TN_JSON_EACH8(0x80);
+}
+
+static inline const char *tn_json_scan_words(const char *at, const char *end)
+{
+    for (; end - at >= 8; at += 8) {
+        uint64_t marks = tn_json_not_plain8(tn_json_load8(at));
+        if (marks)
+            return at + tn_lowest_bit(marks) / 8;
+    }
+    return tn_json_scan_bytes(at, end);
+}
+
+#ifdef __SSE2__
+static inline const char *tn_json_scan_sse2(const char *at, const char *end)
+{
+    const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), space = _mm_set1_epi8(0x20);
+    for (; end - at >= 16; at += 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)at);
+        /* signed: a byte past ASCII is less than a space, like a control character */
+        __m128i odd = _mm_cmplt_epi8(x, space);
+        odd = _mm_or_si128(odd, _mm_or_si128(_mm_cmpeq_epi8(x, quote), _mm_cmpeq_epi8(x, backslash)));
+        unsigned marks = (unsigned)_mm_movemask_epi8(odd);
+        if (marks)
+            return at + tn_lowest_bit(marks);
+    }
+    return tn_json_scan_bytes(at, end);
+}
+#endif
+
+/* The first byte in [at, end) that is not plain, or `end`. */
+static inline const char *tn_json_scan(const char *at, const char *end)
+{
+#ifdef __SSE2__
+    return tn_json_scan_sse2(at, end);
+#else
+    return tn_json_scan_words(at, end);
+#endif
+}
+
+/* Put the value of the eight digits at `at` into `out`. False, and nothing put, when one of the eight bytes is none. */
+static inline bool tn_json_eight_digits(const char *at, uint64_t *out)
+{
+    uint64_t x = tn_json_load8(at) ^ TN_JSON_EACH8('0'); /* a digit becomes its value, all else 10 or more */
+    if ((x | (x + TN_JSON_EACH8(0x76))) & TN_JSON_EACH8(0x80))
+        return false;
+    /* Neighbours are joined, the first being the higher: eight digits to four pairs, to two fours, to one eight. */
+    x = (x * 10 + (x >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
+    x = (x * 100 + (x >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
+    *out = (x * 10000 + (x >> 32)) & UINT64_C(0xFFFFFFFF);
+    return true;
+}
+
+#endif
