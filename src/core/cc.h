@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__GNUC__)
 #define TN_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
@@ -42,6 +43,17 @@ static inline uint64_t tn_mul_fold(uint64_t a, uint64_t b)
     __extension__ typedef unsigned __int128 wide;
     wide product = (wide)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Eight bytes as a number, the first lowest. */
+static inline uint64_t tn_load_le64(const char *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap64(value);
+#endif
+    return value;
 }
 
 #endif

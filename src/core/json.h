@@ -72,7 +72,8 @@ tn_text tn_json_text(const tn_json *json, tn_arena *arena);
 size_t tn_json_unescape(const char *raw, size_t size, char *out);
 /* True when the current KEY or STRING equals `literal`, escapes decoded. */
 static inline bool tn_json_is(const tn_json *json, const char *literal);
-/* The current number as a double (nearest; HUGE values become infinity). Any locale. */
+/* The current number as a double: the nearest, as far as the C library's strtod gives it (glibc's is exact, mingw's may
+ * miss by one place just below a power of two). Too great becomes infinity. The locale does not matter. */
 double tn_json_double(const tn_json *json);
 /* Turn the failure into TN_BAD_JSON with message and offset (base + failed_at). When the JSON has not failed, the
  * current token is named as one that does not belong where it stands. */
@@ -104,6 +105,7 @@ void tn_json_null(tn_json_writer *w);
 /* A value that is JSON already (checked by an assertion in debug builds). */
 void tn_json_raw(tn_json_writer *w, const char *json, size_t size);
 
+/* The body of tn_json_next; and tn_json_look_*, for small objects whose keys nearly always come in one order. */
 #include "core/json_fast.h"
 
 #endif

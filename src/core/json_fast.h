@@ -61,18 +61,18 @@ static inline tn_json_kind tn_json_fast_string(tn_json *json, const char *at, un
     return tn_json_token(json, TN_JSON_STRING, at, end + 1, (state & TN_JSON_IN_OBJECT) | TN_JSON_MORE);
 }
 
-/* Read digits from `at` on, which has one, up to TN_JSON_FAST_DIGITS. Returns where they end. NULL when there may be
- * more to the number, or a zero leads. Branches, not arithmetic, find the end: they are foreseen, and nothing waits. */
+/* Read the digits at `at`. Returns where they end. NULL when there is none, when there may be more to the number, and
+ * when a zero leads. Branches, not arithmetic, find the end: they are foreseen, and nothing waits. */
 static inline const char *tn_json_fast_digits(const char *at, uint64_t *out)
 {
     const char *begin = at, *limit = at + TN_JSON_FAST_DIGITS;
     uint64_t value = 0;
     if (tn_json_eight_digits(at, &value))
         at += 8;
-    for (; *at >= '0' && *at <= '9' && at < limit; at++)
+    for (; tn_json_is_digit(*at) && at < limit; at++)
         value = value * 10 + (uint64_t)(*at - '0');
     bool ends = *at == ',' || *at == ']' || *at == '}';
-    if (TN_UNLIKELY(!ends || (*begin == '0' && at - begin > 1)))
+    if (TN_UNLIKELY(!ends || at == begin || (*begin == '0' && at - begin > 1)))
         return NULL;
     *out = value;
     return at;
@@ -109,7 +109,7 @@ static inline tn_json_kind tn_json_next(tn_json *json)
         return tn_json_fast_string(json, at, state);
     if ((state & (TN_JSON_IN_OBJECT | TN_JSON_VALUE)) == TN_JSON_IN_OBJECT)
         return tn_json_next_plain(json);
-    if (*at >= '0' && *at <= '9')
+    if (tn_json_is_digit(*at))
         return tn_json_fast_uint(json, at, state);
     bool object = *at == '{';
     if (TN_UNLIKELY((!object && *at != '[') || json->depth == TN_JSON_DEPTH_MAX))
@@ -148,18 +148,12 @@ static inline bool tn_json_look_text(tn_json_look *look, const char *text)
     return true;
 }
 
-#define TN_JSON_LOOK_SHORT 8 /* of a string, so many bytes are passed one by one, by foreseen branches */
-
 /* A string in quotes with no escape and ASCII alone; *text and *size are what stands between the quotes. */
 static inline bool tn_json_look_string(tn_json_look *look, const char **text, size_t *size)
 {
     if (look->end - look->at < 2 || *look->at != '"')
         return false;
-    const char *begin = look->at + 1, *end = begin, *last = look->end - 1;
-    while (end < last && end - begin < TN_JSON_LOOK_SHORT && tn_json_is_plain(*end))
-        end++;
-    if (*end != '"')
-        end = tn_json_scan(end, last);
+    const char *begin = look->at + 1, *end = tn_json_scan(begin, look->end - 1);
     if (*end != '"')
         return false;
     *text = begin;
@@ -173,11 +167,11 @@ static inline bool tn_json_look_uints(tn_json_look *look, uint64_t *out, size_t 
 {
     const char *at = look->at;
     size_t n = 0;
-    if (!tn_json_look_text(look, "["))
+    if (look->end - at < 2 || *at != '[')
         return false;
     do {
         at++;
-        if (n == max || look->end - at < TN_JSON_FAST_BYTES || *at < '0' || *at > '9')
+        if (n == max || look->end - at < TN_JSON_FAST_BYTES)
             return false;
         at = tn_json_fast_digits(at, &out[n++]);
     } while (at && *at == ',');

@@ -228,7 +228,7 @@ static tn_json_kind read_number(tn_json *json)
     if (!pass_digits(json, &at))
         return refuse(json, at, "a digit is due here");
     if (at - first > 1 && *first == '0')
-        return refuse(json, first, "a number with a zero before its digits");
+        return refuse(json, first + 1, "a digit behind a leading zero");
     const char *integer_end = at;
     if (!pass_fraction(json, &at))
         return refuse(json, at, "a digit is due here");

@@ -12,14 +12,6 @@
 #include <emmintrin.h>
 #endif
 
-/* Eight bytes as a number, the first lowest. Compilers make one load of it on little-endian machines. */
-static inline uint64_t tn_json_load8(const char *bytes)
-{
-    const unsigned char *b = (const unsigned char *)bytes;
-    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 |
-           (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
-}
-
 /* The value `byte` in each of eight bytes. */
 #define TN_JSON_EACH8(byte) (UINT64_C(0x0101010101010101) * (byte))
 
@@ -28,6 +20,11 @@ static inline bool tn_json_is_plain(char c)
 {
     unsigned char byte = (unsigned char)c;
     return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+static inline bool tn_json_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
 }
 
 static inline const char *tn_json_scan_bytes(const char *at, const char *end)
@@ -49,7 +46,7 @@ static inline uint64_t tn_json_not_plain8(uint64_t x)
 static inline const char *tn_json_scan_words(const char *at, const char *end)
 {
     for (; end - at >= 8; at += 8) {
-        uint64_t marks = tn_json_not_plain8(tn_json_load8(at));
+        uint64_t marks = tn_json_not_plain8(tn_load_le64(at));
         if (marks)
             return at + tn_lowest_bit(marks) / 8;
     }
@@ -86,7 +83,7 @@ static inline const char *tn_json_scan(const char *at, const char *end)
 /* Put the value of the eight digits at `at` into `out`. False, and nothing put, when one of the eight bytes is none. */
 static inline bool tn_json_eight_digits(const char *at, uint64_t *out)
 {
-    uint64_t x = tn_json_load8(at) ^ TN_JSON_EACH8('0'); /* a digit becomes its value, all else 10 or more */
+    uint64_t x = tn_load_le64(at) ^ TN_JSON_EACH8('0'); /* a digit becomes its value, all else 10 or more */
     if ((x | (x + TN_JSON_EACH8(0x76))) & TN_JSON_EACH8(0x80))
         return false;
     /* Neighbours are joined, the first being the higher: eight digits to four pairs, to two fours, to one eight. */
