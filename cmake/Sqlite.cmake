@@ -1,9 +1,11 @@
-# tenure_sqlite: the system's SQLite; for Windows, the amalgamation that tools/fetch-sqlite unpacked.
+# tenure_sqlite: the system's SQLite; for Windows, the amalgamation that tools/fetch-mingw-deps unpacked.
 add_library(tenure_sqlite INTERFACE)
 if(WIN32)
-  set(TENURE_SQLITE_SOURCE "" CACHE PATH "Folder with sqlite3.c and sqlite3.h")
+  set(TENURE_SQLITE_SOURCE "${CMAKE_SOURCE_DIR}/build/mingw-deps/sqlite" CACHE PATH "Folder with sqlite3.c and sqlite3.h")
   if(EXISTS ${TENURE_SQLITE_SOURCE}/sqlite3.c)
     add_library(tenure_sqlite_amalgamation STATIC ${TENURE_SQLITE_SOURCE}/sqlite3.c)
+    target_compile_options(tenure_sqlite_amalgamation PRIVATE -w)
+    target_compile_definitions(tenure_sqlite_amalgamation PRIVATE SQLITE_ENABLE_FTS5 SQLITE_DQS=0 SQLITE_OMIT_LOAD_EXTENSION)
     target_include_directories(tenure_sqlite_amalgamation SYSTEM PUBLIC ${TENURE_SQLITE_SOURCE})
     target_link_libraries(tenure_sqlite INTERFACE tenure_sqlite_amalgamation)
   endif()

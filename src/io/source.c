@@ -1,0 +1,265 @@
+/* Sources: files, and bytes in memory. S1 to S3 stand in source.h.
+ *
+ * The handle is the file: it is asked once when opened, and again after each piece that was read. The path is for
+ * messages and for tn_source_check alone.
+ */
+#include "io/source.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "os/os_fault.h"
+
+#define PIECE_BYTES ((size_t)16 << 20) /* read between two looks at the cancel flag */
+
+struct tn_source {
+    tn_context *context;
+    _Atomic uint64_t holds;
+    tn_os_file file;
+    bool no_follow;
+    tn_os_info info;
+    const uint8_t *bytes; /* of a source over memory, else NULL */
+    size_t path_size;
+    char path[]; /* with a NUL */
+};
+
+static size_t whole_size(const tn_source *source)
+{
+    return sizeof *source + source->path_size + 1;
+}
+
+/* A source with one hold, its path, and nothing else. */
+static tn_status create(tn_context *context, const char *path, tn_source **out, tn_error *err)
+{
+    size_t path_size = strlen(path);
+    void *block;
+    TN_TRY(tn_take(&context->memory, sizeof(tn_source) + path_size + 1, &block, err));
+    tn_source *source = block;
+    *source = (tn_source){.context = context, .path_size = path_size};
+    atomic_init(&source->holds, 1);
+    memcpy(source->path, path, path_size + 1);
+    *out = source;
+    return TN_OK;
+}
+
+/* ---- opening ---- */
+
+static tn_status at_path(const tn_source *source, tn_status status, tn_error *err)
+{
+    tn_error_at_file(err, source->path);
+    return status;
+}
+
+static tn_status open_file(tn_source *source, tn_error *err)
+{
+    unsigned flags = TN_OS_READ | (source->no_follow ? TN_OS_NO_FOLLOW : 0u);
+    TN_TRY(tn_os_open(source->path, flags, &source->file, err));
+    tn_status status = tn_os_info_of(&source->file, &source->info, err);
+    if (status != TN_OK)
+        return at_path(source, status, err);
+    if (source->info.placeholder) {
+        tn_fail(err, TN_PLACEHOLDER, "the file's data is in a cloud; it is not fetched unasked");
+        return at_path(source, TN_PLACEHOLDER, err);
+    }
+    return TN_OK;
+}
+
+static tn_status open_source(tn_context *context, const char *path, bool no_follow, tn_source **out, tn_error *err)
+{
+    TN_TRY(tn_context_check(context, err));
+    tn_os_crash_point(path);
+    tn_source *source;
+    TN_TRY(create(context, path, &source, err));
+    source->no_follow = no_follow;
+    tn_status status = open_file(source, err);
+    if (status != TN_OK) {
+        tn_source_release(source);
+        return status;
+    }
+    *out = source;
+    return TN_OK;
+}
+
+tn_status tn_source_open(tn_context *context, const char *path, tn_source **out, tn_error *err)
+{
+    return open_source(context, path, false, out, err);
+}
+
+tn_status tn_source_open_no_follow(tn_context *context, const char *path, tn_source **out, tn_error *err)
+{
+    return open_source(context, path, true, out, err);
+}
+
+tn_status tn_source_over(tn_context *context, const void *bytes, size_t size, const char *name, tn_source **out,
+                         tn_error *err)
+{
+    TN_TRY(tn_context_check(context, err));
+    tn_source *source;
+    TN_TRY(create(context, name, &source, err));
+    source->bytes = bytes != NULL ? bytes : (const uint8_t *)"";
+    source->info = (tn_os_info){.kind = TN_OS_REGULAR, .size = size, .links = 1, .stored_bytes = size};
+    *out = source;
+    return TN_OK;
+}
+
+/* ---- holds ---- */
+
+tn_source *tn_source_hold(tn_source *source)
+{
+    uint64_t before = atomic_fetch_add_explicit(&source->holds, 1, memory_order_relaxed);
+    assert(before > 0);
+    (void)before;
+    return source;
+}
+
+void tn_source_release(tn_source *source)
+{
+    if (source == NULL)
+        return;
+    uint64_t before = atomic_fetch_sub_explicit(&source->holds, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before > 1)
+        return;
+    tn_os_close(&source->file);
+    tn_give(&source->context->memory, source, whole_size(source));
+}
+
+/* ---- what it is ---- */
+
+tn_context *tn_source_context(const tn_source *source)
+{
+    return source->context;
+}
+
+const char *tn_source_path(const tn_source *source)
+{
+    return source->path;
+}
+
+uint64_t tn_source_size(const tn_source *source)
+{
+    return source->info.size;
+}
+
+const tn_os_info *tn_source_info(const tn_source *source)
+{
+    return &source->info;
+}
+
+/* ---- has it changed? ---- */
+
+static tn_status changed_size(const tn_source *source, uint64_t size, tn_error *err)
+{
+    tn_fail(err, TN_CHANGED, "the file's size changed while it was in use, from %llu to %llu bytes",
+            (unsigned long long)source->info.size, (unsigned long long)size);
+    tn_error_amounts(err, source->info.size, size);
+    return at_path(source, TN_CHANGED, err);
+}
+
+static tn_status changed_time(const tn_source *source, int64_t mtime_ns, tn_error *err)
+{
+    tn_fail(err, TN_CHANGED,
+            "the file was written to while it was in use: its time of change went from %lld to %lld ns",
+            (long long)source->info.mtime_ns, (long long)mtime_ns);
+    return at_path(source, TN_CHANGED, err);
+}
+
+static tn_status compare(const tn_source *source, uint64_t size, int64_t mtime_ns, tn_error *err)
+{
+    if (size != source->info.size)
+        return changed_size(source, size, err);
+    if (mtime_ns != source->info.mtime_ns)
+        return changed_time(source, mtime_ns, err);
+    return TN_OK;
+}
+
+/* S2 */
+static tn_status check_handle(const tn_source *source, tn_error *err)
+{
+    uint64_t size;
+    int64_t mtime_ns;
+    tn_status status = tn_os_stamp_of(&source->file, &size, &mtime_ns, err);
+    if (status != TN_OK)
+        return at_path(source, status, err);
+    return compare(source, size, mtime_ns, err);
+}
+
+static bool same_file(const tn_os_info *a, const tn_os_info *b)
+{
+    return a->device == b->device && a->file_id[0] == b->file_id[0] && a->file_id[1] == b->file_id[1];
+}
+
+static tn_status ask_path(const tn_source *source, tn_os_info *out, tn_error *err)
+{
+    tn_status status = tn_os_info_at(source->path, !source->no_follow, out, err);
+    if (status != TN_NOT_FOUND)
+        return status;
+    tn_fail(err, TN_CHANGED, "the file was removed or renamed while it was in use");
+    return at_path(source, TN_CHANGED, err);
+}
+
+tn_status tn_source_check(tn_source *source, tn_error *err)
+{
+    TN_TRY(tn_context_check(source->context, err));
+    if (source->bytes != NULL)
+        return TN_OK;
+    TN_TRY(check_handle(source, err));
+    tn_os_info now;
+    TN_TRY(ask_path(source, &now, err));
+    bool trusted = !source->info.weak_identity && !now.weak_identity;
+    if (now.kind != TN_OS_REGULAR || (trusted && !same_file(&source->info, &now))) {
+        tn_fail(err, TN_CHANGED, "another file took this file's name while it was in use");
+        return at_path(source, TN_CHANGED, err);
+    }
+    return compare(source, now.size, now.mtime_ns, err);
+}
+
+/* ---- reading ---- */
+
+static tn_status check_range(const tn_source *source, uint64_t offset, size_t size, tn_error *err)
+{
+    uint64_t there = source->info.size;
+    if (offset <= there && size <= there - offset)
+        return TN_OK;
+    tn_fail(err, TN_TRUNCATED, "the file ends at byte %llu, and %zu bytes were to be read at byte %llu",
+            (unsigned long long)there, size, (unsigned long long)offset);
+    tn_error_at_offset(err, offset);
+    tn_error_amounts(err, size, offset < there ? there - offset : 0);
+    return at_path(source, TN_TRUNCATED, err);
+}
+
+/* S1, S2: the range is within the size the file was opened with, so fewer bytes mean that it shrank. */
+static tn_status read_piece(tn_source *source, uint64_t offset, void *bytes, size_t size, tn_error *err)
+{
+    size_t got;
+    tn_status status = tn_os_read(&source->file, offset, bytes, size, &got, err);
+    if (status != TN_OK)
+        return at_path(source, status, err);
+    atomic_fetch_add_explicit(&source->context->bytes_read, got, memory_order_relaxed);
+    TN_TRY(check_handle(source, err));
+    if (got == size)
+        return TN_OK;
+    tn_fail(err, TN_IO, "the system gave fewer bytes than the file has");
+    tn_error_at_offset(err, offset + got);
+    tn_error_amounts(err, size, got);
+    return at_path(source, TN_IO, err);
+}
+
+tn_status tn_source_read(tn_source *source, uint64_t offset, void *bytes, size_t size, tn_error *err)
+{
+    TN_TRY(check_range(source, offset, size, err));
+    if (source->bytes != NULL) {
+        TN_TRY(tn_context_check(source->context, err));
+        if (size > 0)
+            memcpy(bytes, source->bytes + offset, size);
+        atomic_fetch_add_explicit(&source->context->bytes_read, size, memory_order_relaxed);
+        return TN_OK;
+    }
+    for (size_t done = 0; done < size;) {
+        size_t piece = size - done < PIECE_BYTES ? size - done : PIECE_BYTES;
+        TN_TRY(tn_context_check(source->context, err));
+        TN_TRY(read_piece(source, offset + done, (char *)bytes + done, piece, err));
+        done += piece;
+    }
+    return TN_OK;
+}

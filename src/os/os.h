@@ -1,0 +1,179 @@
+/* The operating system, one contract for POSIX (os_posix*.c) and Windows (os_win32*.c).
+ *
+ * Paths are `const char *`: bytes on POSIX, WTF-8 on Windows (turned into \\?\ UTF-16 at this edge, so that long,
+ * reserved and odd names work). Files are opened so that others may rename and delete them. Open first, then ask the
+ * handle: no decision is taken on a path that is opened later. Every call that fails fills `err` with a status, a
+ * sentence, and the path. No call here allocates under a budget except where a tn_memory_source is passed.
+ * Interrupted calls are repeated; short transfers are continued.
+ */
+#ifndef TN_OS_OS_H
+#define TN_OS_OS_H
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/buffer.h"
+
+/* ---- files ---- */
+
+typedef struct tn_os_file {
+#ifdef _WIN32
+    void *handle;
+#else
+    int fd;
+#endif
+    bool open;
+} tn_os_file;
+
+typedef enum tn_os_kind { TN_OS_REGULAR, TN_OS_FOLDER, TN_OS_LINK, TN_OS_OTHER } tn_os_kind;
+
+/* Who a file is, and what was last known of its contents. */
+typedef struct tn_os_info {
+    tn_os_kind kind;
+    uint64_t size;
+    int64_t mtime_ns;      /* Unix epoch */
+    uint64_t device;       /* st_dev; volume serial number */
+    uint64_t file_id[2];   /* st_ino, 0; or the 128-bit FILE_ID_INFO */
+    uint64_t links;
+    uint64_t stored_bytes; /* what it takes on the disk: less than size when it has holes */
+    bool placeholder;      /* its data is in a cloud; reading would fetch it */
+    bool weak_identity;    /* file id or sub-2-second times are not to be trusted here (FAT, SMB, NFS, FUSE, 9p) */
+} tn_os_info;
+
+typedef enum tn_os_open_flags {
+    TN_OS_READ = 1,
+    TN_OS_WRITE = 2,     /* and read */
+    TN_OS_CREATE = 4,    /* make it when it is not there */
+    TN_OS_EXCLUSIVE = 8, /* with CREATE: TN_EXISTS when it is there */
+    TN_OS_TRUNCATE = 16,
+    TN_OS_NO_FOLLOW = 32, /* a link as the last component is TN_UNSAFE_PATH */
+    TN_OS_PRIVATE = 64    /* with CREATE: readable by this user only */
+} tn_os_open_flags;
+
+/* Opening a folder for reading gives TN_NOT_A_FILE; sockets, pipes and devices too, without blocking. */
+tn_status tn_os_open(const char *path, unsigned flags, tn_os_file *out, tn_error *err);
+void tn_os_close(tn_os_file *file); /* NULL and never-opened accepted */
+tn_status tn_os_info_of(const tn_os_file *file, tn_os_info *out, tn_error *err);
+/* Only what changes when a file is written: its size and time, in one cheap question. */
+tn_status tn_os_stamp_of(const tn_os_file *file, uint64_t *size, int64_t *mtime_ns, tn_error *err);
+/* Ask about a path: only to look (scans, messages), never to decide about a file that is opened afterwards. */
+tn_status tn_os_info_at(const char *path, bool follow, tn_os_info *out, tn_error *err);
+/* Read up to `size` bytes at `offset`; *got < size only at the end of the file. */
+tn_status tn_os_read(const tn_os_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, tn_error *err);
+tn_status tn_os_write(const tn_os_file *file, uint64_t offset, const void *bytes, size_t size, tn_error *err);
+tn_status tn_os_resize(const tn_os_file *file, uint64_t size, tn_error *err);
+tn_status tn_os_sync(const tn_os_file *file, tn_error *err);
+
+/* ---- names and folders ---- */
+
+tn_status tn_os_make_folder(const char *path, tn_error *err); /* TN_EXISTS when there; parents must be */
+tn_status tn_os_make_folders(const char *path, tn_error *err); /* with parents; TN_OK when there */
+tn_status tn_os_remove(const char *path, tn_error *err);       /* a file or a link, never a folder */
+tn_status tn_os_remove_folder(const char *path, tn_error *err); /* an empty one */
+/* Rename within one file system (across: TN_UNAVAILABLE). `replace` false: TN_EXISTS when `to` is there, without a race where the system can. */
+tn_status tn_os_rename(const char *from, const char *to, bool replace, tn_error *err);
+tn_status tn_os_sync_folder(const char *path, tn_error *err); /* TN_OK where the system has no such thing */
+/* A whole file put in place of another, or not at all: temporary beside it, write, flush, rename, flush the folder
+ * (Windows: old aside, new in, old away; a crash between leaves one of them under its name or `path`.tn-old). A link
+ * of that name gives way to the file; where it leads to is left alone. */
+tn_status tn_os_replace_file(const char *path, const void *bytes, size_t size, tn_error *err);
+/* The path with links, "." and ".." resolved, appended to `out`. The file must be there. */
+tn_status tn_os_real_path(const char *path, tn_buffer *out, tn_error *err);
+/* The path made absolute against the working folder, "." and ".." and doubled separators taken out textually,
+ * appended to `out`; links are kept and nothing is asked of the disk. */
+tn_status tn_os_absolute_path(const char *path, tn_buffer *out, tn_error *err);
+
+/* Walking one folder. Entries come in the system's order, without "." and "..". */
+typedef struct tn_os_folder tn_os_folder;
+typedef struct tn_os_entry {
+    const char *name;   /* valid until the next entry */
+    tn_os_kind kind;    /* of the entry itself: a link is TN_OS_LINK */
+} tn_os_entry;
+tn_status tn_os_folder_open(tn_memory_source *memory, const char *path, tn_os_folder **out, tn_error *err);
+/* TN_OK with *more false at the end. After an error the walk has ended. */
+tn_status tn_os_folder_next(tn_os_folder *folder, tn_os_entry *out, bool *more, tn_error *err);
+void tn_os_folder_close(tn_os_folder *folder); /* NULL accepted */
+
+/* ---- read-only windows on a file (never writable, never copy-on-write) ---- */
+
+typedef struct tn_os_window {
+    const uint8_t *bytes; /* the byte at the offset asked for */
+    size_t size;
+    void *base; /* the mapping itself, aligned */
+    size_t base_size;
+} tn_os_window;
+/* Map `size` bytes at any `offset`. The window must end within the file (TN_TRUNCATED). */
+tn_status tn_os_window_open(const tn_os_file *file, uint64_t offset, size_t size, tn_os_window *out, tn_error *err);
+void tn_os_window_close(tn_os_window *window);
+
+/* ---- locks between processes: the system lets go when the process dies ---- */
+
+/* Try to lock byte `slot` of an open, writable file, for this handle alone (not shared, not waiting). TN_BUSY when
+ * another process, or another handle of this one, has it. */
+tn_status tn_os_lock(const tn_os_file *file, uint64_t slot, tn_error *err);
+void tn_os_unlock(const tn_os_file *file, uint64_t slot);
+
+/* ---- threads ---- */
+
+typedef struct tn_os_mutex tn_os_mutex;
+typedef struct tn_os_condition tn_os_condition;
+typedef struct tn_os_thread tn_os_thread;
+tn_status tn_os_mutex_create(tn_memory_source *memory, tn_os_mutex **out, tn_error *err);
+void tn_os_mutex_destroy(tn_os_mutex *mutex); /* NULL accepted */
+void tn_os_mutex_lock(tn_os_mutex *mutex);
+void tn_os_mutex_unlock(tn_os_mutex *mutex);
+tn_status tn_os_condition_create(tn_memory_source *memory, tn_os_condition **out, tn_error *err);
+void tn_os_condition_destroy(tn_os_condition *condition);
+void tn_os_condition_wait(tn_os_condition *condition, tn_os_mutex *mutex);
+void tn_os_condition_wake_all(tn_os_condition *condition);
+tn_status tn_os_thread_start(tn_memory_source *memory, void (*run)(void *), void *argument, tn_os_thread **out,
+                             tn_error *err);
+void tn_os_thread_join(tn_os_thread *thread); /* and free it; NULL accepted */
+unsigned tn_os_cores(void);
+
+/* ---- time, randomness, environment, process ---- */
+
+uint64_t tn_os_monotonic_ns(void);
+int64_t tn_os_wall_ns(void); /* Unix epoch */
+void tn_os_sleep_ms(unsigned ms);
+void tn_os_random(void *bytes, size_t size); /* seeds and temporary names; never fails */
+uint64_t tn_os_process_id(void);
+/* The value as UTF-8 appended to `out`; false when unset. */
+bool tn_os_environment(const char *name, tn_buffer *out);
+/* The running program's own path, appended to `out`. */
+tn_status tn_os_program_path(tn_buffer *out, tn_error *err);
+
+/* How a child ended. */
+typedef struct tn_os_exit {
+    bool by_itself_dead; /* a fault of its own: SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP; 0xC0000xxx */
+    bool killed;         /* from outside: SIGKILL, SIGTERM, SIGINT, ... */
+    int code;            /* exit code, or the signal's number, or the NTSTATUS */
+} tn_os_exit;
+/* Run a program to its end with the given arguments (argv[0] is the program; NULL ends), stdin and stdout from/to the
+ * null device, stderr too. No shell. */
+tn_status tn_os_run(const char *const *argv, tn_os_exit *out, tn_error *err);
+
+/* The terminal on stdout (1) or stderr (2): is it one, and how wide (80 when unknown). On Windows this also turns on
+ * UTF-8 output and escape sequences. */
+bool tn_os_is_terminal(int stream);
+unsigned tn_os_terminal_columns(int stream);
+/* Call `handler` once at the first Ctrl-C (SIGINT, SIGTERM, CTRL_C_EVENT); a second one ends the process with 130.
+ * The handler runs in a signal context: it may only set flags. */
+void tn_os_on_interrupt(void (*handler)(void *), void *user);
+
+/* ---- what this machine allows ---- */
+
+/* Bytes; TN_NONE where the system sets no such limit. */
+typedef struct tn_os_limits {
+    uint64_t ram_available;    /* MemAvailable; ullAvailPhys */
+    uint64_t cgroup_left;      /* v1 or v2: the least of limit - usage up the tree, file cache not counted as usage; a
+                                  Windows job: its limit - our commit */
+    uint64_t address_left;     /* RLIMIT_AS - VmSize; ullAvailVirtual */
+    uint64_t data_left;        /* RLIMIT_DATA - VmData */
+    uint64_t commit_left;      /* Windows: ullAvailPageFile; Linux with overcommit_memory=2: CommitLimit - Committed_AS */
+    uint64_t open_files;       /* RLIMIT_NOFILE */
+} tn_os_limits;
+tn_os_limits tn_os_limits_now(void);
+/* The least of the memory limits above. */
+uint64_t tn_os_memory_left(void);
+
+#endif
