@@ -10,6 +10,7 @@
 #ifndef TN_CORE_JSON_FAST_H
 #define TN_CORE_JSON_FAST_H
 
+#include "core/json.h"
 #include "core/json_scan.h"
 
 /* What may come next. In a container: TN_JSON_IN_OBJECT or not, and one of FIRST, MORE and VALUE. */

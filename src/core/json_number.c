@@ -98,7 +98,7 @@ static void round_to(double value, int precision, shown *out)
     for (; *at && *at != 'e'; at++)
         if (tn_json_is_digit(*at))
             out->digits[out->count++] = *at;
-    out->point = 1 + atoi(at + 1);
+    out->point = 1 + (int)strtol(at + 1, NULL, 10);
 }
 
 /* The next greater number of as many digits. */

@@ -140,8 +140,6 @@ static void append_escaped(tn_buffer *out, uint32_t code_point, const char *byte
         tn_buffer_text(out, "\\n");
     else if (code_point == '\t')
         tn_buffer_text(out, "\\t");
-    else if (code_point == '\\')
-        tn_buffer_text(out, "\\\\");
     else if (code_point != TN_UTF8_BAD && code_point >= 0x80)
         tn_buffer_format(out, "\\u{%X}", (unsigned)code_point);
     else
@@ -155,7 +153,7 @@ void tn_utf8_append_shown(tn_buffer *out, const char *bytes, size_t size)
     size_t length;
     for (size_t at = 0; at < size; at += length) {
         uint32_t code_point = tn_utf8_decode(bytes + at, size - at, &length);
-        if (code_point != TN_UTF8_BAD && code_point != '\\' && !is_unseen(code_point))
+        if (code_point != TN_UTF8_BAD && !is_unseen(code_point))
             continue;
         tn_buffer_append(out, bytes + plain, at - plain);
         append_escaped(out, code_point, bytes + at, length);

@@ -20,7 +20,8 @@ size_t tn_utf8_encode(uint32_t code_point, char out[4]);
 
 /* Append text so that it cannot move the cursor, change colours, ring, reorder or hide anything: C0 and C1 controls,
  * DEL, bidirectional and zero-width format characters, line and paragraph separators and BOM become \n, \t,
- * \xHH or \u{H...}; a backslash becomes \\; bytes that are not UTF-8 become \xHH. */
+ * \xHH or \u{H...}; bytes that are not UTF-8 become \xHH. A backslash stays as it is (Windows paths hold many), so the
+ * text shown is for reading, not for taking back apart. */
 void tn_utf8_append_shown(tn_buffer *out, const char *bytes, size_t size);
 /* Columns a text takes on a terminal: 0 for combining marks, 2 for wide East Asian characters and emoji, else 1.
  * Expects text that tn_utf8_append_shown made. */
