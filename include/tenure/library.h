@@ -64,14 +64,15 @@ typedef struct tn_base_total {
 typedef struct tn_problem {
     tn_text path;      /* bytes */
     tn_state state;
-    tn_text presence;  /* "present", "crashed" */
+    tn_text presence;  /* "present", "crashed"; "missing" for a path that was named and is not there */
     tn_text message;   /* what is wrong and what to do, one line */
 } tn_problem;
 
 typedef struct tn_import_summary {
     int64_t job;
     bool resumed;                 /* it went on with a job that had been interrupted */
-    uint64_t models, fresh, changed, unchanged, vanished;
+    uint64_t models, fresh, changed, unchanged;
+    uint64_t vanished;            /* models whose files are gone, and files that went while the folders were walked */
     uint64_t others;              /* pictures, texts, configs, scripts: counted, not recorded */
     uint64_t folders_unreadable;
     uint64_t hash_queued, hash_queued_bytes; /* queued for hashing later */

@@ -1,0 +1,214 @@
+/* An import from begin to end: journal, walk, queue, work, finish. What stands in import_inside.h holds throughout. */
+#include "library/import.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "library/import_inside.h"
+#include "library/place.h"
+#include "os/os_fault.h"
+
+#define ARENA_MAX ((size_t)1 << 40) /* bytes; the budget refuses long before */
+#define IMPORT_PATHS_MAX 65536      /* paths named in one import */
+
+bool tn_import_is_dry(const tn_import *import)
+{
+    return import->journal.job == 0;
+}
+
+void tn_import_tell(tn_import *import, const tn_import_event *event)
+{
+    if (import->options->each != NULL)
+        import->options->each(import->options->user, event);
+}
+
+void tn_import_progress_now(tn_import *import, bool walking, const char *path)
+{
+    if (import->options->progress == NULL)
+        return;
+    tn_import_progress now = {import->unchanged + import->item_count, import->done, walking, path};
+    if (!walking)
+        now.found = now.done > now.found ? now.done : now.found;
+    import->options->progress(import->options->user, &now);
+}
+
+/* ---- the steps ---- */
+
+/* A named folder is a root from now on. One that is away stays what it was. */
+static tn_status put_roots(tn_import *import, tn_error *err)
+{
+    for (size_t i = 0; i < import->path_count; i++) {
+        tn_os_info info;
+        const char *path = import->paths[i];
+        if (tn_os_info_at(path, true, &info, NULL) != TN_OK || info.kind != TN_OS_FOLDER)
+            continue;
+        tn_sql s = tn_sql_start(&import->library->db, TN_QUERY_ROOT_PUT);
+        tn_sql_blob(&s, path, strlen(path));
+        tn_sql_int(&s, tn_os_wall_ns());
+        TN_TRY(tn_sql_run(&s, err));
+    }
+    return TN_OK;
+}
+
+static tn_status queue_inside(tn_import *import, tn_error *err)
+{
+    TN_TRY(put_roots(import, err));
+    for (size_t i = 0; i < import->item_count; i++) {
+        const tn_claim *claim = &import->items[i].claim;
+        TN_TRY(tn_journal_queue(&import->journal, (tn_text){claim->path, claim->path_size}, err));
+    }
+    return tn_journal_count(&import->journal, err);
+}
+
+static tn_status queue(tn_import *import, tn_error *err)
+{
+    if (tn_import_is_dry(import))
+        return TN_OK;
+    TN_TRY(tn_library_begin(import->library, err));
+    TN_TRY(tn_library_end(import->library, queue_inside(import, err), err));
+    tn_os_point("import.queued");
+    return TN_OK;
+}
+
+static void log_times(const tn_import *import, uint64_t written_ns, uint64_t all_ns)
+{
+    const double ms = 1e6;
+    tn_context_log(import->context, TN_LOG_DEBUG,
+                   "import: %zu read, %" PRIu64 " unchanged; all %.1f ms, SQLite %.1f ms; over all threads: identify "
+                   "%.1f ms, sample digest %.1f ms, JSON %.1f ms",
+                   import->item_count, import->unchanged, (double)all_ns / ms, (double)written_ns / ms,
+                   (double)atomic_load(&import->times.identify_ns) / ms,
+                   (double)atomic_load(&import->times.sample_ns) / ms, (double)atomic_load(&import->times.json_ns) / ms);
+}
+
+static uint64_t sqlite_ns(tn_library *library)
+{
+    tn_library_lock(library);
+    uint64_t spent_ns = library->db.spent_ns;
+    tn_library_unlock(library);
+    return spent_ns;
+}
+
+static tn_status go(tn_import *import, tn_error *err)
+{
+    uint64_t began = tn_os_monotonic_ns(), sqlite_before = sqlite_ns(import->library);
+    TN_TRY(tn_import_gather(import, err));
+    tn_os_point("import.scanned");
+    TN_TRY(tn_import_suspects(import, err));
+    TN_TRY(queue(import, err));
+    TN_TRY(tn_import_work(import, err));
+    TN_TRY(tn_import_finish(import, err));
+    log_times(import, sqlite_ns(import->library) - sqlite_before, tn_os_monotonic_ns() - began);
+    return TN_OK;
+}
+
+/* The status of an import that stops is its own; what became of the row is not. */
+static tn_status go_journalled(tn_import *import, int64_t job, tn_error *err)
+{
+    if (!import->options->dry_run)
+        TN_TRY(tn_journal_begin(import->library, "import", import->paths, import->path_count, job, &import->journal,
+                                err));
+    tn_os_point("import.begun");
+    tn_error found;
+    tn_status status = go(import, &found);
+    if (status != TN_OK) {
+        tn_journal_stop(&import->journal, status, found.message);
+        if (err != NULL)
+            *err = found;
+    }
+    tn_journal_end(&import->journal);
+    return status;
+}
+
+/* ---- setting up ---- */
+
+static tn_status import_init(tn_import *import, tn_library *library, const char *const *paths, size_t count,
+                             const tn_import_options *options, tn_error *err)
+{
+    void *block = NULL;
+    *import = (tn_import){.library = library, .context = library->context, .options = options, .paths = paths,
+                          .path_count = count};
+    import->journal.library = library;
+    tn_known_init(&import->known, library);
+    tn_arena_init(&import->arena, library->memory, ARENA_MAX);
+    tn_map_init(&import->by_path, library->memory);
+    tn_map_init(&import->by_who, library->memory);
+    TN_TRY(tn_take_array(library->memory, count, sizeof *import->refused, &block, err));
+    import->refused = block;
+    return TN_OK;
+}
+
+static void import_free(tn_import *import)
+{
+    tn_memory_source *memory = import->library->memory;
+    tn_map_free(&import->by_who);
+    tn_map_free(&import->by_path);
+    tn_known_free(&import->known);
+    tn_arena_free(&import->arena);
+    tn_give(memory, import->items, import->item_capacity * sizeof *import->items);
+    if (import->refused != NULL)
+        tn_give(memory, import->refused, import->path_count * sizeof *import->refused);
+}
+
+static tn_status run_over(tn_library *library, const char *const *absolute, size_t count, int64_t job,
+                          const tn_import_options *options, tn_import_summary **summary, tn_error *err)
+{
+    tn_import import;
+    tn_status status = import_init(&import, library, absolute, count, options, err);
+    if (status == TN_OK)
+        status = go_journalled(&import, job, err);
+    if (status == TN_OK && summary != NULL)
+        status = tn_import_summarise(&import, summary, err);
+    import_free(&import);
+    return status;
+}
+
+/* Made absolute, so that a job means the same in every folder it is resumed from. */
+static tn_status make_absolute(tn_arena *arena, tn_memory_source *memory, const char *const *paths, size_t count,
+                               const char **out, tn_error *err)
+{
+    tn_buffer path;
+    tn_buffer_init(&path, memory, TN_PLACE_PATH_MAX);
+    tn_status status = TN_OK;
+    for (size_t i = 0; i < count && status == TN_OK; i++) {
+        tn_buffer_clear(&path);
+        status = paths[i][0] == '\0' ? tn_fail(err, TN_BAD_PATH, "an empty path was named")
+                                     : tn_os_absolute_path(paths[i], &path, err);
+        if (status != TN_OK)
+            break;
+        out[i] = tn_arena_text(arena, path.bytes, path.size).bytes;
+        status = tn_arena_status(arena, err);
+    }
+    tn_buffer_free(&path);
+    return status;
+}
+
+tn_status tn_import_run(tn_library *library, const char *const *paths, size_t count, int64_t job,
+                        const tn_import_options *options, tn_import_summary **summary, tn_error *err)
+{
+    static const tn_import_options none = {.size = sizeof none};
+    TN_TRY(tn_context_check(library->context, err));
+    if (options == NULL)
+        options = &none;
+    if (options->size != sizeof *options)
+        return tn_fail(err, TN_INVALID, "tn_import_options of another size");
+    if (count == 0 || count > IMPORT_PATHS_MAX)
+        return tn_fail(err, count == 0 ? TN_INVALID : TN_LIMIT, "%zu paths were named, 1 to %d can be", count,
+                       IMPORT_PATHS_MAX);
+    tn_arena arena;
+    tn_arena_init(&arena, library->memory, ARENA_MAX);
+    const char **absolute = tn_arena_take_array(&arena, count, sizeof *absolute);
+    tn_status status = tn_arena_status(&arena, err);
+    if (status == TN_OK)
+        status = make_absolute(&arena, library->memory, paths, count, absolute, err);
+    if (status == TN_OK)
+        status = run_over(library, absolute, count, job, options, summary, err);
+    tn_arena_free(&arena);
+    return status;
+}
+
+tn_status tn_library_import(tn_library *library, const char *const *paths, size_t count,
+                            const tn_import_options *options, tn_import_summary **out, tn_error *err)
+{
+    return tn_import_run(library, paths, count, 0, options, out, err);
+}

@@ -1,0 +1,144 @@
+/* What the tests of the library share: a context, small weight files, imports whose events are kept. */
+#ifndef TN_TESTS_SUPPORT_LIBRARY_H
+#define TN_TESTS_SUPPORT_LIBRARY_H
+
+#include "support/check.h"
+#include "support/scratch.h"
+
+#include "library/inside.h"
+
+#define EVENTS_MAX 4096
+
+/* The events of one import. */
+typedef struct told {
+    size_t count, fresh, changed, unchanged;
+    int64_t ids[EVENTS_MAX];
+} told;
+
+static tn_context *context;
+
+/* A test's setup and teardown: a scratch folder, a context, and at the end a budget back at zero. */
+static inline int library_setup(void **state)
+{
+    if (scratch_begin(state) != 0)
+        return -1;
+    tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
+    options.memory_limit_bytes = 256u << 20;
+    options.jobs = 2;
+    return tn_context_create(&options, &context, NULL) == TN_OK ? 0 : -1;
+}
+
+static inline int library_teardown(void **state)
+{
+    uint64_t used = tn_context_memory(context).used_bytes;
+    tn_context_destroy(context);
+    context = NULL;
+    if (used != 0)
+        print_error("%llu bytes were not given back\n", (unsigned long long)used);
+    return scratch_end(state) == 0 && used == 0 ? 0 : -1;
+}
+
+/* The library of a test is "library.db" in its folder; options may be NULL. Fails the test when it does not open. */
+static inline tn_library *open_library(const tn_library_options *options)
+{
+    tn_library *library = NULL;
+    tn_error err;
+    if (tn_library_open(context, at("library.db"), options, &library, &err) != TN_OK)
+        fail_msg("the library does not open: %s", err.message);
+    return library;
+}
+
+static inline void on_event(void *user, const tn_import_event *event)
+{
+    told *out = user;
+    if (out->count < EVENTS_MAX)
+        out->ids[out->count] = event->id;
+    out->count++;
+    out->fresh += event->fresh;
+    out->changed += event->changed;
+    out->unchanged += event->answer == NULL;
+}
+
+static inline tn_import_options options_telling(told *out)
+{
+    tn_import_options options = {.size = sizeof options};
+    if (out != NULL) {
+        memset(out, 0, sizeof *out);
+        options.each = on_event;
+        options.user = out;
+    }
+    return options;
+}
+
+/* Import one path (below the scratch folder), keep what is told, and return the summary (to be destroyed). */
+static inline tn_import_summary *import_path(tn_library *library, const char *name, told *out)
+{
+    const char *paths[] = {at(name)};
+    tn_import_options options = options_telling(out);
+    tn_import_summary *summary = NULL;
+    tn_error err;
+    if (tn_library_import(library, paths, 1, &options, &summary, &err) != TN_OK)
+        fail_msg("the import failed: %s (%s)", err.message, err.file);
+    return summary;
+}
+
+/* The same, without looking at the summary; fails the test unless it ends with TN_OK. */
+static inline void import_quietly(tn_library *library, const char *name, told *out)
+{
+    tn_import_summary_destroy(import_path(library, name, out));
+}
+
+/* The number that a query of one row and one column gives. */
+static inline int64_t ask(tn_library *library, const char *sql)
+{
+    int64_t value = -1;
+    tn_error err;
+    tn_library_lock(library);
+    if (tn_db_number(&library->db, sql, &value, &err) != TN_OK)
+        fail_msg("%s: %s", sql, err.message);
+    tn_library_unlock(library);
+    return value;
+}
+
+/* The library is sound by SQLite's checks and ours. */
+static inline void assert_verified(tn_library *library)
+{
+    tn_error err;
+    if (tn_library_verify_internal(library, &err) != TN_OK)
+        fail_msg("the library is not sound: %s", err.message);
+}
+
+static inline void put_cut(const char *path, unsigned rows, unsigned missing)
+{
+    char bytes[256];
+    int size = snprintf(bytes + 8, sizeof bytes - 8, "{\"w\":{\"dtype\":\"F16\",\"shape\":[%u,4],\"data_offsets\":[0,%u]}}",
+                        rows, rows * 8);
+    while (size % 8 != 0)
+        bytes[8 + size++] = ' ';
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(i < 2 ? size >> (8 * i) : 0);
+    tn_os_file file;
+    assert_int_equal(tn_os_open(path, TN_OS_WRITE | TN_OS_CREATE | TN_OS_TRUNCATE, &file, NULL), TN_OK);
+    assert_int_equal(tn_os_write(&file, 0, bytes, (size_t)size + 8, NULL), TN_OK);
+    assert_int_equal(tn_os_resize(&file, (uint64_t)size + 8 + rows * 8u - missing, NULL), TN_OK);
+    tn_os_close(&file);
+}
+
+/* A safetensors file of one tensor "w" of `rows` x 4 F16, its data a hole. */
+static inline void put_weights(const char *path, unsigned rows)
+{
+    put_cut(path, rows, 0);
+}
+
+/* The same header with `missing` bytes cut off its data. */
+static inline void put_short_weights(const char *path, unsigned rows, unsigned missing)
+{
+    put_cut(path, rows, missing);
+}
+
+static inline void put_folder(const char *path)
+{
+    assert_int_equal(tn_os_make_folders(path, NULL), TN_OK);
+}
+
+#endif
