@@ -52,6 +52,7 @@ TN_API tn_checkpoint *tn_checkpoint_hold(tn_checkpoint *checkpoint);
 /* Let one hold go. NULL is accepted. */
 TN_API void tn_checkpoint_release(tn_checkpoint *checkpoint);
 
+/* What it is: the container of its file or files; DIFFUSERS or TRANSFORMERS for a folder. */
 TN_API tn_container tn_checkpoint_container(const tn_checkpoint *checkpoint);
 /* Sizes of all parts together, and of all headers together. */
 TN_API uint64_t tn_checkpoint_size_bytes(const tn_checkpoint *checkpoint);

@@ -75,7 +75,6 @@ typedef struct tn_import_summary {
     uint64_t vanished;            /* models whose files are gone, and files that went while the folders were walked */
     uint64_t others;              /* pictures, texts, configs, scripts: counted, not recorded */
     uint64_t folders_unreadable;
-    uint64_t hash_queued, hash_queued_bytes; /* queued for hashing later */
     size_t total_count;
     const tn_base_total *totals;  /* everything under the imported paths, by base and type */
     size_t problem_count;

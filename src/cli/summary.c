@@ -267,13 +267,6 @@ static void print_others(tn_cli *cli, const tn_import_summary *summary)
         tn_buffer_text(out, " (pictures, texts, configs)");
         tn_output_line(&cli->out);
     }
-    if (summary->hash_queued && !cli->settings.dry_run) {
-        tn_buffer_text(out, "not hashed yet: ");
-        tn_plural_append(out, summary->hash_queued, "file", "files");
-        tn_buffer_text(out, ", ");
-        tn_size_append(out, summary->hash_queued_bytes);
-        tn_output_line(&cli->out);
-    }
     if (summary->folders_unreadable) {
         tn_output_style(&cli->out, TN_STYLE_BAD);
         tn_plural_append(out, summary->folders_unreadable, "folder", "folders");
@@ -332,8 +325,6 @@ static void json_summary(tn_cli *cli, const tn_import_summary *summary, uint64_t
     tn_json_amount(&w, "vanished", summary->vanished);
     tn_json_amount(&w, "others", summary->others);
     tn_json_amount(&w, "folders_unreadable", summary->folders_unreadable);
-    tn_json_amount(&w, "hash_queued", summary->hash_queued);
-    tn_json_amount(&w, "hash_queued_bytes", summary->hash_queued_bytes);
     tn_json_key(&w, "seconds");
     tn_json_number(&w, (double)ns / 1e9);
     json_totals(&w, summary);

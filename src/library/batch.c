@@ -174,10 +174,6 @@ static void count_one(tn_import *import, const batch *b, size_t i)
         import->changed++;
     else if (!recorded->attached)
         import->unchanged++;
-    if (fresh || recorded->changed) {
-        import->hash_queued++;
-        import->hash_queued_bytes += b->readings[i].answer->size_bytes;
-    }
 }
 
 static void tell_one(tn_import *import, const batch *b, size_t i)

@@ -45,7 +45,7 @@ typedef struct tn_import {
     tn_refused_path *refused; /* as many as paths */
     size_t refused_count;
     tn_scan_counts scan;
-    uint64_t done, fresh, changed, unchanged, others, gone, hash_queued, hash_queued_bytes;
+    uint64_t done, fresh, changed, unchanged, others, gone;
     tn_reading_times times;
 } tn_import;
 

@@ -9,10 +9,9 @@ typedef struct advice_row {
     const char *advice;
 } advice_row;
 
+/* TN_EMPTY and TN_NOT_WEIGHTS say it themselves. */
 static const advice_row advice[] = {
     {TN_TRUNCATED, "fetch it again"},
-    {TN_EMPTY, "fetch it again"},
-    {TN_NOT_WEIGHTS, "fetch it again"},
     {TN_BAD_HEADER, "fetch it again"},
     {TN_BAD_JSON, "fetch it again"},
     {TN_BAD_CHECKSUM, "fetch it again"},

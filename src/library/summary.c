@@ -145,8 +145,6 @@ static void copy_counts(const tn_import *import, tn_import_summary *s)
     s->vanished = import->gone + import->scan.vanished;
     s->others = import->others;
     s->folders_unreadable = import->scan.folders_unreadable;
-    s->hash_queued = import->hash_queued;
-    s->hash_queued_bytes = import->hash_queued_bytes;
 }
 
 static tn_status fill(tn_import *import, summary_block *b, tn_error *err)
