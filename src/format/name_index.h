@@ -1,0 +1,39 @@
+/* Which item has a name: an index over an array whose items begin with a tn_text.
+ *
+ * The names stay where they are, so a slot is 8 bytes where a tn_map's is 32: a catalog of 10,000 tensors has its
+ * index in the processor's second cache, and the array may be sorted and the index written again from the items.
+ *   N1  At most 3/4 of the slots are used; a search ends at the first empty slot.
+ *   N2  A slot holds item number + 1 and 32 bits of the name's hash, seeded by the process: no input can aim at it.
+ */
+#ifndef TN_FORMAT_NAME_INDEX_H
+#define TN_FORMAT_NAME_INDEX_H
+
+#include "core/memory.h"
+
+typedef struct tn_name_slot {
+    uint32_t tag;
+    uint32_t number; /* 0: empty */
+} tn_name_slot;
+
+typedef struct tn_name_index {
+    tn_memory_source *memory;
+    tn_name_slot *slots;
+    uint32_t count, capacity; /* capacity is 0 or a power of two */
+    size_t stride;            /* bytes from one item to the next */
+    uint64_t seed;
+} tn_name_index;
+
+void tn_name_index_init(tn_name_index *index, tn_memory_source *memory, size_t stride);
+/* Room for `count` names without growing. */
+tn_status tn_name_index_reserve(tn_name_index *index, uint32_t count, tn_error *err) TN_MUST_USE;
+/* Put the name of items[number], which need not lie there yet. When another item has it: nothing changes and *holder
+ * is that item's number; else *holder is `number`. */
+tn_status tn_name_index_put(tn_name_index *index, const void *items, tn_text name, uint32_t number, uint32_t *holder,
+                            tn_error *err) TN_MUST_USE;
+bool tn_name_index_get(const tn_name_index *index, const void *items, const char *name, size_t size,
+                       uint32_t *number);
+/* Write it again from items[0..count-1], after they were moved or their number fell. Takes no memory. */
+void tn_name_index_rewrite(tn_name_index *index, const void *items, uint32_t count);
+void tn_name_index_free(tn_name_index *index);
+
+#endif
