@@ -83,7 +83,7 @@ static bool state_is(const tn_job *job, const char *state)
 /* A row that says "running" while nobody is at it tells of a process that died. */
 static void see_abandoned(tn_library *library, tn_job *job)
 {
-    if (state_is(job, "running") && !library->read_only && tn_journal_is_free(library, job->id))
+    if (state_is(job, "running") && tn_journal_is_free(library, job->id))
         job->state = TN_TEXT("interrupted");
 }
 

@@ -18,7 +18,7 @@ static tn_status open_locks(tn_library *library, tn_os_file *out, tn_error *err)
 bool tn_journal_is_free(tn_library *library, int64_t job)
 {
     tn_os_file file = {0};
-    if (open_locks(library, &file, NULL) != TN_OK)
+    if (tn_os_open(library->lock_path.bytes, TN_OS_WRITE, &file, NULL) != TN_OK)
         return false;
     bool is_free = tn_os_lock(&file, (uint64_t)job, NULL) == TN_OK;
     tn_os_close(&file);
@@ -72,14 +72,15 @@ static tn_status bury(tn_library *library, int64_t job, tn_error *err)
     return end_row(library, job, "interrupted", "", err);
 }
 
-static tn_status bury_abandoned(tn_library *library, const tn_os_file *locks, tn_error *err)
+/* All but `own`, whose lock this handle has: taking it again would succeed, letting it go would lose it. */
+static tn_status bury_abandoned(tn_library *library, const tn_os_file *locks, int64_t own, tn_error *err)
 {
     int64_t ids[JOBS_AT_ONCE];
     size_t count = 0;
     tn_sql s = tn_sql_start(&library->db, TN_QUERY_JOBS_RUNNING);
     TN_TRY(collect_ids(&s, ids, &count, err));
     for (size_t i = 0; i < count; i++) {
-        if (tn_os_lock(locks, (uint64_t)ids[i], NULL) != TN_OK)
+        if (ids[i] == own || tn_os_lock(locks, (uint64_t)ids[i], NULL) != TN_OK)
             continue;
         tn_status status = bury(library, ids[i], err);
         tn_os_unlock(locks, (uint64_t)ids[i]);
@@ -157,7 +158,7 @@ static tn_status put_row(tn_journal *journal, const char *kind, const uint8_t ke
 static tn_status begin_inside(tn_journal *journal, const char *kind, const uint8_t key[32], const tn_buffer *paths,
                               int64_t job, tn_error *err)
 {
-    TN_TRY(bury_abandoned(journal->library, &journal->lock, err));
+    TN_TRY(bury_abandoned(journal->library, &journal->lock, 0, err));
     if (job != 0)
         return adopt(journal, job, err);
     TN_TRY(adopt_same(journal, key, err));
@@ -220,6 +221,8 @@ static tn_status end_same(tn_journal *journal, tn_error *err)
 
 tn_status tn_journal_finish(tn_journal *journal, tn_error *err)
 {
+    /* A job whose process died may have kept its lock until after this one began. */
+    TN_TRY(bury_abandoned(journal->library, &journal->lock, journal->job, err));
     TN_TRY(end_same(journal, err));
     TN_TRY(run_with_job(journal->library, TN_QUERY_ITEMS_FINISH, journal->job, err));
     return end_row(journal->library, journal->job, "done", "", err);

@@ -58,10 +58,22 @@ static tn_status refusal_make(tn_context *context, const char *path, uint64_t si
 
 /* ---- reading ---- */
 
-/* A file whose header does not fit the budget is that file's misfortune; the others go on. */
+static bool is_about_memory(tn_status status)
+{
+    return status == TN_NO_MEMORY || status == TN_OVER_BUDGET;
+}
+
+/* A file whose header does not fit the budget, or that the system does not let us read, is that file's misfortune; the
+ * others go on. */
 static bool is_about_the_file(tn_status status)
 {
-    return status == TN_OVER_BUDGET || status == TN_NO_MEMORY;
+    return status != TN_INTERNAL && strcmp(tn_status_state(status), "unreadable") == 0;
+}
+
+/* Cancelled, forked, misused: nothing that another file would not meet too. */
+static bool is_of_the_call(tn_status status)
+{
+    return status == TN_INTERNAL || tn_status_state(status)[0] == '\0';
 }
 
 static void add_time(_Atomic uint64_t *sum, uint64_t began)
@@ -69,14 +81,38 @@ static void add_time(_Atomic uint64_t *sum, uint64_t began)
     atomic_fetch_add_explicit(sum, tn_os_monotonic_ns() - began, memory_order_relaxed);
 }
 
+static tn_status fail_as(const tn_error *found, tn_error *err)
+{
+    if (err != NULL)
+        *err = *found;
+    return found->status;
+}
+
+/* What could not be opened is named by its bytes alone. A file that the system did not let us read the first time and
+ * does now would be told as less than it is, so that its first failure stands. */
+static tn_status identify_unopened(tn_context *context, const char *path, const tn_error *found, tn_answer **answer,
+                                   tn_error *err)
+{
+    tn_answer *made = NULL;
+    TN_TRY(tn_identify(context, path, NULL, &made, err));
+    if (made->state != TN_STATE_UNREADABLE && is_about_the_file(found->status)) {
+        tn_answer_destroy(made);
+        return fail_as(found, err);
+    }
+    *answer = made;
+    return TN_OK;
+}
+
 static tn_status identify(tn_context *context, const char *path, tn_checkpoint **checkpoint, tn_answer **answer,
                           tn_error *err)
 {
-    static const tn_identify_options options = {.size = sizeof options};
-    tn_status status = tn_checkpoint_open(context, path, NULL, checkpoint, NULL);
+    tn_error found;
+    tn_status status = tn_checkpoint_open(context, path, NULL, checkpoint, &found);
     if (status == TN_OK)
-        return tn_identify_checkpoint(context, *checkpoint, path, &options, answer, err);
-    return tn_identify(context, path, &options, answer, err);
+        return tn_identify_checkpoint(context, *checkpoint, path, NULL, answer, err);
+    if (is_about_memory(status) || is_of_the_call(status))
+        return fail_as(&found, err);
+    return identify_unopened(context, path, &found, answer, err);
 }
 
 static bool is_one_file(const tn_answer *answer)
@@ -84,7 +120,8 @@ static bool is_one_file(const tn_answer *answer)
     return answer->container != TN_CONTAINER_DIFFUSERS && answer->container != TN_CONTAINER_TRANSFORMERS;
 }
 
-/* A digest that cannot be taken is a digest that is not there. */
+/* A digest that cannot be taken is a digest that is not there: the header was read, and what it says is not thrown away
+ * for a bad sector behind it. The next import tries again. */
 static tn_status sample(tn_context *context, const char *path, const tn_checkpoint *checkpoint, tn_reading *reading,
                         tn_error *err)
 {
@@ -94,7 +131,7 @@ static tn_status sample(tn_context *context, const char *path, const tn_checkpoi
     else if (is_one_file(reading->answer) && reading->answer->state != TN_STATE_UNREADABLE)
         status = tn_digest_sample_file(context, path, reading->sample, err);
     reading->has_sample = status == TN_OK;
-    return status == TN_CANCELLED || status == TN_FORKED ? status : TN_OK;
+    return status != TN_OK && is_of_the_call(status) ? status : TN_OK;
 }
 
 /* Whether the path is the only part itself. */
@@ -103,7 +140,8 @@ static bool is_its_own_part(const tn_answer *answer, const char *path)
     return answer->part_count == 1 && strcmp(answer->parts[0].path.bytes, path) == 0;
 }
 
-/* Who the parts of a set or folder are, for their rows. One that cannot be asked about stays all zero. */
+/* Who the parts of a set or folder are, for their rows. One that was read and now cannot be asked about is changing under
+ * our eyes: the whole is unreadable for this time. */
 static tn_status ask_parts(tn_context *context, const char *path, tn_reading *reading, tn_error *err)
 {
     const tn_answer *answer = reading->answer;
@@ -114,7 +152,7 @@ static tn_status ask_parts(tn_context *context, const char *path, tn_reading *re
     reading->parts = block;
     reading->part_count = answer->part_count;
     for (size_t i = 0; i < reading->part_count; i++)
-        tn_os_info_at(answer->parts[i].path.bytes, true, &reading->parts[i], NULL);
+        TN_TRY(tn_os_info_at(answer->parts[i].path.bytes, true, &reading->parts[i], err));
     return TN_OK;
 }
 

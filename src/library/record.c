@@ -83,6 +83,17 @@ static bool is_entry(const tn_recording *r, const tn_part *part)
     return part->path.size == r->claim->path_size && memcmp(part->path.bytes, r->claim->path, part->path.size) == 0;
 }
 
+/* The row shows the part as it is now. But where the same path is a model of its own, it keeps showing the bytes that
+ * model was read from, or their change would never be noticed. */
+static tn_status put_part_file(tn_recording *r, size_t i, int64_t *out, tn_error *err)
+{
+    tn_text path = r->reading->answer->parts[i].path;
+    tn_entry_row row;
+    TN_TRY(tn_record_find_entry(r->db, path.bytes, path.size, NULL, &row, err));
+    tn_query query = row.model != 0 ? TN_QUERY_FILE_ADD : TN_QUERY_FILE_PUT;
+    return tn_record_put_file(r->db, query, path, &r->reading->parts[i], NULL, out, err);
+}
+
 static tn_status put_parts(tn_recording *r, int64_t model, int64_t entry_file, tn_error *err)
 {
     const tn_answer *answer = r->reading->answer;
@@ -93,7 +104,7 @@ static tn_status put_parts(tn_recording *r, int64_t model, int64_t entry_file, t
             entry_position = (int64_t)i;
             continue;
         }
-        TN_TRY(tn_record_put_file(r->db, TN_QUERY_FILE_ADD, answer->parts[i].path, &r->reading->parts[i], NULL, &file, err));
+        TN_TRY(put_part_file(r, i, &file, err));
         TN_TRY(tn_record_put_part(r, model, file, (int64_t)i, false, err));
     }
     return tn_record_put_part(r, model, entry_file, entry_position, true, err);

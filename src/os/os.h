@@ -142,7 +142,11 @@ bool tn_os_environment(const char *name, tn_buffer *out);
 /* The running program's own path, appended to `out`. */
 tn_status tn_os_program_path(tn_buffer *out, tn_error *err);
 
-/* How a child ended. */
+/* The first call of a program of ours, not of the library: from here on an abort() ends it as a fault of its own, which
+ * tn_os_run tells as one, and no window asks the user about a fault or an empty drive. POSIX does both by itself. */
+void tn_os_begin_program(void);
+
+/* How a child ended. An abort() on Windows is an exit with code 3 unless the child has called tn_os_begin_program. */
 typedef struct tn_os_exit {
     bool by_itself_dead; /* a fault of its own: SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP; 0xC0000xxx */
     bool killed;         /* from outside: SIGKILL, SIGTERM, SIGINT, ... */

@@ -108,6 +108,10 @@ void tn_os_die_crashed(void)
     abort();
 }
 
+void tn_os_begin_program(void)
+{
+}
+
 /* ---- children ---- */
 
 static tn_os_exit classify(int status)

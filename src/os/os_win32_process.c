@@ -1,4 +1,5 @@
 /* Time, randomness, environment and child processes on Windows. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,21 @@ void tn_os_die_crashed(void)
 {
     for (;;)
         TerminateProcess(GetCurrentProcess(), (UINT)STATUS_ACCESS_VIOLATION);
+}
+
+/* What the newer C run-time ends an abort() with; msvcrt exits with 3, which is a code like any other. */
+static void end_as_fault(int signal_number)
+{
+    (void)signal_number;
+    for (;;)
+        TerminateProcess(GetCurrentProcess(), (UINT)STATUS_STACK_BUFFER_OVERRUN);
+}
+
+/* Children inherit the error mode, so one that dies while a suspect is read raises no window either. */
+void tn_os_begin_program(void)
+{
+    SetErrorMode(GetErrorMode() | SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX);
+    signal(SIGABRT, end_as_fault);
 }
 
 /* ---- children ---- */

@@ -263,6 +263,30 @@ static void a_shard_that_vanishes_makes_its_set_be_read_again(void **state)
     assert_int_equal(ask(library, "SELECT state = 'damaged' FROM models"), 1);
 }
 
+static int64_t size_on_disk(const char *path)
+{
+    tn_os_info info;
+    assert_int_equal(tn_os_info_at(path, true, &info, NULL), TN_OK);
+    return (int64_t)info.size;
+}
+
+static void a_shard_that_changes_is_shown_as_it_is_now(void **state)
+{
+    (void)state;
+    static const char size_of_shard[] = "SELECT size FROM files WHERE CAST(path AS TEXT) LIKE '%m-00002-of-%'";
+    char shard[2048];
+    snprintf(shard, sizeof shard, "%s", at("models/m-00002-of-00002.safetensors"));
+    put_set();
+    put_text(at("models/m.safetensors.index.json"), index_json);
+    import_quietly(library, "models", NULL);
+    int64_t before = size_on_disk(shard);
+    assert_int_equal(ask(library, size_of_shard), before);
+    put_tensor(shard, "v", 100, 0);
+    import_quietly(library, "models", NULL);
+    assert_int_equal(ask(library, size_of_shard), size_on_disk(shard));
+    assert_int_not_equal(size_on_disk(shard), before);
+}
+
 /* ---- file systems that tell less ---- */
 
 /* As FAT and SMB have it: other file ids at every look, times to two seconds. */
@@ -407,6 +431,7 @@ int main(void)
         TEST(a_set_is_one_model_by_its_index),
         TEST(a_set_without_index_is_one_model_by_its_first_shard),
         TEST(a_shard_that_vanishes_makes_its_set_be_read_again),
+        TEST(a_shard_that_changes_is_shown_as_it_is_now),
         TEST(weak_identities_are_unchanged_within_two_seconds_and_changed_past_them),
         TEST(a_file_in_the_cloud_is_named_and_not_read),
         TEST(two_threads_may_import_with_one_library_at_once),

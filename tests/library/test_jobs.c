@@ -2,9 +2,8 @@
  * itself, twice, is set aside. The child that reads a suspect is this program, called as the command would be. */
 #include "support/library.h"
 
-#include <signal.h>
-
 #include "library/journal.h"
+#include "os/os_inside.h"
 
 static tn_library *library;
 static tn_buffer program;
@@ -46,10 +45,10 @@ static void put_death(const char *folder, const char *name, int deaths)
 {
     char sql[4096];
     tn_journal journal = {.library = library};
-    const char *paths[] = {at(folder)};
+    const char *paths[] = {spelled(folder)};
     assert_int_equal(tn_journal_begin(library, "import", paths, 1, 0, &journal, NULL), TN_OK);
     snprintf(sql, sizeof sql, "INSERT INTO job_items VALUES (%lld, CAST('%s' AS BLOB), 'reading', %d)",
-             (long long)journal.job, at(name), deaths);
+             (long long)journal.job, spelled(name), deaths);
     run(sql);
     tn_journal_end(&journal);
 }
@@ -79,7 +78,7 @@ static void a_job_that_a_living_process_runs_is_not_taken_over(void **state)
     (void)state;
     told t;
     tn_journal journal = {.library = library};
-    const char *paths[] = {at("m")};
+    const char *paths[] = {spelled("m")};
     assert_int_equal(tn_journal_begin(library, "import", paths, 1, 0, &journal, NULL), TN_OK);
     tn_import_summary *s = import_path(library, "m", &t);
     assert_false(s->resumed);
@@ -204,7 +203,7 @@ static void jobs_are_listed_and_an_abandoned_one_is_interrupted(void **state)
     assert_int_equal(tn_library_jobs(library, keep_last, &last, NULL), TN_OK);
     assert_int_equal(last.count, 1);
     assert_string_equal(last.state, "interrupted");
-    assert_string_equal(last.what, at("m"));
+    assert_string_equal(last.what, spelled("m"));
 }
 
 static void states_allow_what_they_allow(void **state)
@@ -258,12 +257,11 @@ static void a_running_job_that_is_paused_stops_and_stays_paused(void **state)
 /* What `tenure probe --json PATH` is to the library: it lives, dies of itself, or is killed. */
 static int be_the_child(const char *path)
 {
+    tn_os_begin_program();
     if (strstr(path, "poison") != NULL)
-        raise(SIGABRT);
-#ifdef SIGKILL
+        abort();
     if (strstr(path, "killed") != NULL)
-        raise(SIGKILL);
-#endif
+        tn_os_die_killed();
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* A walk finds what claims to be a model, counts the rest, and is stopped by nothing it finds. */
 #include "support/library.h"
 
+#include "library/place.h"
 #include "library/scan.h"
 #include "os/os_fault.h"
 
@@ -9,12 +10,19 @@
 /* What a walk told, in its order. */
 typedef struct found {
     size_t claims, members, refused;
-    char paths[FOUND_MAX][512]; /* of claims, below the folder of the test */
+    char paths[FOUND_MAX][512]; /* of claims, below the folder of the test, with slashes on every system */
     tn_claim_kind kinds[FOUND_MAX];
     tn_suffix suffixes[FOUND_MAX];
     tn_status refusal;
     tn_scan_counts counts;
 } found;
+
+static void with_slashes(char *path)
+{
+    for (; *path != '\0'; path++)
+        if (*path == '\\')
+            *path = '/';
+}
 
 static tn_status on_claim(void *user, const tn_claim *claim, tn_error *err)
 {
@@ -24,6 +32,7 @@ static tn_status on_claim(void *user, const tn_claim *claim, tn_error *err)
     size_t skip = strlen(scratch_folder) + 1;
     if (f->claims < FOUND_MAX) {
         snprintf(f->paths[f->claims], sizeof f->paths[0], "%s", claim->path + skip);
+        with_slashes(f->paths[f->claims]);
         f->kinds[f->claims] = claim->kind;
         f->suffixes[f->claims] = claim->suffix;
     }
@@ -50,9 +59,10 @@ static tn_status on_refused(void *user, const char *path, const tn_error *why, t
     return TN_OK;
 }
 
-static found walk(const char *path)
+static found walk(const char *name)
 {
     found f = {.claims = 0};
+    const char *path = spelled(name);
     const tn_scan_visitor visitor = {on_claim, on_member, on_refused, &f};
     assert_int_equal(tn_scan(context, &path, 1, &visitor, &f.counts, NULL), TN_OK);
     return f;
@@ -76,7 +86,7 @@ static void suffixes_count_in_any_case_and_other_files_are_only_counted(void **s
     put_text(at("m/e.safetensors.txt"), "");
     put_text(at("m/sub/f.gguf"), "");
     put_text(at("m/.hidden.safetensors"), "");
-    found f = walk(at("m"));
+    found f = walk("m");
     assert_claims(&f, 4, (const char *const[]){"m/a.SafeTensors", "m/b.CKPT", "m/c.bin", "m/sub/f.gguf"});
     assert_int_equal(f.suffixes[0], TN_SUFFIX_SURE);
     assert_int_equal(f.suffixes[2], TN_SUFFIX_MAYBE);
@@ -89,9 +99,9 @@ static void a_hidden_path_that_is_named_is_walked(void **state)
     (void)state;
     put_folder(at("m/.cache"));
     put_text(at("m/.cache/a.pt"), "");
-    found f = walk(at("m"));
+    found f = walk("m");
     assert_int_equal(f.claims, 0);
-    f = walk(at("m/.cache"));
+    f = walk("m/.cache");
     assert_int_equal(f.claims, 1);
 }
 
@@ -102,7 +112,7 @@ static void unfinished_downloads_of_models_are_claims(void **state)
     put_text(at("m/a.safetensors.part"), "");
     put_text(at("m/b.gguf.crdownload"), "");
     put_text(at("m/film.mkv.part"), "");
-    found f = walk(at("m"));
+    found f = walk("m");
     assert_claims(&f, 2, (const char *const[]){"m/a.safetensors.part", "m/b.gguf.crdownload"});
 }
 
@@ -113,7 +123,7 @@ static void loose_checkpoints_beside_a_config_json_are_found(void **state)
     put_text(at("m/config.json"), "{}");
     put_text(at("m/model.safetensors"), "");
     put_text(at("m/my finetune.safetensors"), "");
-    found f = walk(at("m"));
+    found f = walk("m");
     assert_claims(&f, 2, (const char *const[]){"m/my finetune.safetensors", "m"});
     assert_int_equal(f.kinds[1], TN_CLAIM_FOLDER);
     assert_int_equal(f.members, 2);
@@ -126,7 +136,7 @@ static void a_config_json_alone_makes_no_model(void **state)
     put_folder(at("m/deep"));
     put_text(at("m/config.json"), "{}");
     put_text(at("m/deep/a.ckpt"), "");
-    found f = walk(at("m"));
+    found f = walk("m");
     assert_claims(&f, 1, (const char *const[]){"m/deep/a.ckpt"});
 }
 
@@ -143,7 +153,7 @@ static void a_pipeline_is_one_model_with_its_components_and_nothing_else(void **
     put_text(at("p/vae/diffusion_pytorch_model.safetensors"), "");
     put_text(at("p/loras/mine.safetensors"), "");
     put_text(at("p/v1-5-pruned.safetensors"), "");
-    found f = walk(at("p"));
+    found f = walk("p");
     assert_claims(&f, 3, (const char *const[]){"p/v1-5-pruned.safetensors", "p", "p/loras/mine.safetensors"});
     assert_int_equal(f.kinds[1], TN_CLAIM_FOLDER);
     assert_int_equal(f.members, 4);
@@ -160,11 +170,11 @@ static void shards_are_one_claim_by_index_or_by_number(void **state)
     put_text(at("m/b-00003-of-00003.gguf"), "");
     put_text(at("m/c-00001-of-00002.safetensors"), "");
     put_text(at("m/c-00001-of-00003.safetensors"), "");
-    found f = walk(at("m"));
+    found f = walk("m");
     assert_claims(&f, 4, (const char *const[]){"m/a.safetensors.index.json", "m/b-00001-of-00003.gguf",
                                                "m/c-00001-of-00002.safetensors", "m/c-00001-of-00003.safetensors"});
     assert_int_equal(f.kinds[0], TN_CLAIM_SET);
-    f = walk(at("m/a-00002-of-00002.safetensors"));
+    f = walk("m/a-00002-of-00002.safetensors");
     assert_claims(&f, 1, (const char *const[]){"m/a.safetensors.index.json"});
 }
 
@@ -185,7 +195,7 @@ static void names_that_only_look_like_shards_are_files(void **state)
 static void a_path_that_is_not_there_is_told_not_failed(void **state)
 {
     (void)state;
-    found f = walk(at("nowhere"));
+    found f = walk("nowhere");
     assert_int_equal(f.refused, 1);
     assert_int_equal(f.refusal, TN_NOT_FOUND);
 }
@@ -206,7 +216,7 @@ static void folders_are_walked_to_the_limit_of_depth_and_not_past_it(void **stat
             path[size] = '\0';
         }
     }
-    found f = walk(at("m"));
+    found f = walk("m");
     assert_int_equal(f.claims, 1);
     assert_int_equal(f.counts.folders, TN_SCAN_DEPTH_MAX + 1);
     assert_int_equal(f.counts.folders_unreadable, 1);
@@ -217,22 +227,23 @@ static void folders_are_walked_to_the_limit_of_depth_and_not_past_it(void **stat
 typedef struct fault {
     tn_os_operation operation;
     tn_status status;
-    const char *path; /* only where the path ends so */
+    const char *name; /* only for a path that ends in this name */
 } fault;
 
 static tn_status fail_one(void *user, const tn_os_call *call)
 {
     const fault *f = user;
-    size_t size = strlen(f->path), length = call->path != NULL ? strlen(call->path) : 0;
-    bool matches = call->operation == f->operation && length >= size && strcmp(call->path + length - size, f->path) == 0;
-    return matches ? f->status : TN_OK;
+    if (call->operation != f->operation || call->path == NULL)
+        return TN_OK;
+    tn_text name = tn_place_name(call->path, strlen(call->path));
+    return strcmp(name.bytes, f->name) == 0 ? f->status : TN_OK;
 }
 
-static found walk_with(tn_os_operation operation, tn_status status, const char *path)
+static found walk_with(tn_os_operation operation, tn_status status, const char *name)
 {
-    fault f = {operation, status, path};
+    fault f = {operation, status, name};
     tn_os_set_hooks(&(tn_os_hooks){.before = fail_one, .user = &f});
-    found result = walk(at("m"));
+    found result = walk("m");
     tn_os_set_hooks(NULL);
     return result;
 }
@@ -250,7 +261,7 @@ static void a_folder_that_cannot_be_read_is_counted_and_the_rest_goes_on(void **
 {
     (void)state;
     put_three();
-    found f = walk_with(TN_OP_FOLDER_OPEN, TN_PERMISSION, "/one");
+    found f = walk_with(TN_OP_FOLDER_OPEN, TN_PERMISSION, "one");
     assert_claims(&f, 2, (const char *const[]){"m/a.pt", "m/two/c.pt"});
     assert_int_equal(f.counts.folders_unreadable, 1);
 }
@@ -259,7 +270,7 @@ static void a_folder_that_vanishes_during_the_walk_is_counted(void **state)
 {
     (void)state;
     put_three();
-    found f = walk_with(TN_OP_FOLDER_OPEN, TN_NOT_FOUND, "/one");
+    found f = walk_with(TN_OP_FOLDER_OPEN, TN_NOT_FOUND, "one");
     assert_int_equal(f.claims, 2);
     assert_int_equal(f.counts.vanished, 1);
 }
@@ -268,7 +279,7 @@ static void a_file_that_vanishes_during_the_walk_is_counted(void **state)
 {
     (void)state;
     put_three();
-    found f = walk_with(TN_OP_INFO, TN_NOT_FOUND, "/b.pt");
+    found f = walk_with(TN_OP_INFO, TN_NOT_FOUND, "b.pt");
     assert_claims(&f, 2, (const char *const[]){"m/a.pt", "m/two/c.pt"});
     assert_int_equal(f.counts.vanished, 1);
 }
@@ -277,7 +288,7 @@ static void a_file_that_cannot_be_asked_about_is_still_a_claim(void **state)
 {
     (void)state;
     put_three();
-    found f = walk_with(TN_OP_INFO, TN_IO, "/b.pt");
+    found f = walk_with(TN_OP_INFO, TN_IO, "b.pt");
     assert_int_equal(f.claims, 3);
 }
 
@@ -285,7 +296,7 @@ static void a_cancelled_walk_ends(void **state)
 {
     (void)state;
     put_three();
-    const char *path = at("m");
+    const char *path = spelled("m");
     found f = {.claims = 0};
     const tn_scan_visitor visitor = {on_claim, on_member, on_refused, &f};
     tn_context_cancel(context);

@@ -33,6 +33,9 @@ static void a_child_that_dies_by_itself_is_told_from_one_that_was_killed(void **
     tn_os_exit crashed = run_self("--crash", NULL);
     assert_true(crashed.by_itself_dead);
     assert_false(crashed.killed);
+    tn_os_exit aborted = run_self("--abort", NULL);
+    assert_true(aborted.by_itself_dead);
+    assert_false(aborted.killed);
     tn_os_exit killed = run_self("--die-killed", NULL);
     assert_false(killed.by_itself_dead);
     assert_true(killed.killed);
@@ -231,10 +234,13 @@ static int same(const char *argument, const char *path)
 
 static int child(char **argv)
 {
+    tn_os_begin_program();
     if (strcmp(argv[1], "--exit") == 0)
         return atoi(argv[2]);
     if (strcmp(argv[1], "--crash") == 0)
         tn_os_die_crashed();
+    if (strcmp(argv[1], "--abort") == 0)
+        abort();
     if (strcmp(argv[1], "--die-killed") == 0)
         tn_os_die_killed();
     if (strcmp(argv[1], "--same") == 0)

@@ -9,6 +9,21 @@
 
 #define EVENTS_MAX 4096
 
+/* A path below the scratch folder as the library tells it: absolute, in the system's own spelling. Valid until the
+ * fourth call after this one. */
+static inline const char *spelled(const char *name)
+{
+    static char paths[4][8192];
+    static unsigned turn;
+    char *path = paths[turn++ % 4];
+    tn_buffer buffer;
+    tn_buffer_init(&buffer, &scratch_memory, sizeof paths[0] - 1);
+    assert_int_equal(tn_os_absolute_path(at(name), &buffer, NULL), TN_OK);
+    memcpy(path, buffer.bytes, buffer.size + 1);
+    tn_buffer_free(&buffer);
+    return path;
+}
+
 /* The events of one import. */
 typedef struct told {
     size_t count, fresh, changed, unchanged;
@@ -17,15 +32,22 @@ typedef struct told {
 
 static tn_context *context;
 
-/* A test's setup and teardown: a scratch folder, a context, and at the end a budget back at zero. */
-static inline int library_setup(void **state)
+/* A test's setup and teardown: a scratch folder (in `parent`, NULL: where temporary files lie), a context, and at the
+ * end a budget back at zero. */
+static inline int library_setup_in(const char *parent)
 {
-    if (scratch_begin(state) != 0)
+    if (scratch_begin_in(parent) != 0)
         return -1;
     tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
     options.memory_limit_bytes = 256u << 20;
     options.jobs = 2;
     return tn_context_create(&options, &context, NULL) == TN_OK ? 0 : -1;
+}
+
+static inline int library_setup(void **state)
+{
+    (void)state;
+    return library_setup_in(NULL);
 }
 
 static inline int library_teardown(void **state)
@@ -94,9 +116,10 @@ static inline int64_t ask(tn_library *library, const char *sql)
     int64_t value = -1;
     tn_error err;
     tn_library_lock(library);
-    if (tn_db_number(&library->db, sql, &value, &err) != TN_OK)
-        fail_msg("%s: %s", sql, err.message);
+    tn_status status = tn_db_number(&library->db, sql, &value, &err);
     tn_library_unlock(library);
+    if (status != TN_OK)
+        fail_msg("%s: %s", sql, err.message);
     return value;
 }
 
@@ -108,11 +131,12 @@ static inline void assert_verified(tn_library *library)
         fail_msg("the library is not sound: %s", err.message);
 }
 
-static inline void put_cut(const char *path, unsigned rows, unsigned missing)
+/* A safetensors file of one tensor of `rows` x 4 F16, its data a hole of which `missing` bytes are cut off. */
+static inline void put_tensor(const char *path, const char *name, unsigned rows, unsigned missing)
 {
     char bytes[256];
-    int size = snprintf(bytes + 8, sizeof bytes - 8, "{\"w\":{\"dtype\":\"F16\",\"shape\":[%u,4],\"data_offsets\":[0,%u]}}",
-                        rows, rows * 8);
+    int size = snprintf(bytes + 8, sizeof bytes - 8,
+                        "{\"%s\":{\"dtype\":\"F16\",\"shape\":[%u,4],\"data_offsets\":[0,%u]}}", name, rows, rows * 8);
     while (size % 8 != 0)
         bytes[8 + size++] = ' ';
     for (int i = 0; i < 8; i++)
@@ -124,16 +148,14 @@ static inline void put_cut(const char *path, unsigned rows, unsigned missing)
     tn_os_close(&file);
 }
 
-/* A safetensors file of one tensor "w" of `rows` x 4 F16, its data a hole. */
 static inline void put_weights(const char *path, unsigned rows)
 {
-    put_cut(path, rows, 0);
+    put_tensor(path, "w", rows, 0);
 }
 
-/* The same header with `missing` bytes cut off its data. */
 static inline void put_short_weights(const char *path, unsigned rows, unsigned missing)
 {
-    put_cut(path, rows, missing);
+    put_tensor(path, "w", rows, missing);
 }
 
 static inline void put_folder(const char *path)

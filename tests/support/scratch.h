@@ -33,19 +33,27 @@ static inline bool scratch_environment(const char *name)
     return found;
 }
 
-/* A group setup: makes the folder. */
-static inline int scratch_begin(void **state)
+/* Make the folder in `parent`; NULL: where temporary files lie. */
+static inline int scratch_begin_in(const char *parent)
 {
-    (void)state;
     uint64_t number;
     tn_budget_init(&scratch_budget, UINT64_MAX);
     scratch_memory = (tn_memory_source){tn_allocator_system(), &scratch_budget};
-    if (!scratch_environment("TMPDIR") && !scratch_environment("TEMP"))
+    if (parent != NULL)
+        snprintf(scratch_folder, sizeof scratch_folder, "%s", parent);
+    else if (!scratch_environment("TMPDIR") && !scratch_environment("TEMP"))
         snprintf(scratch_folder, sizeof scratch_folder, "/tmp");
     tn_os_random(&number, sizeof number);
     size_t size = strlen(scratch_folder);
     snprintf(scratch_folder + size, sizeof scratch_folder - size, "/tenure-test-%016llx", (unsigned long long)number);
     return tn_os_make_folder(scratch_folder, NULL) == TN_OK ? 0 : -1;
+}
+
+/* A group setup: makes the folder. */
+static inline int scratch_begin(void **state)
+{
+    (void)state;
+    return scratch_begin_in(NULL);
 }
 
 static inline void scratch_remove(const char *path)
