@@ -19,7 +19,7 @@ function(tenure_end_tests file)
   endforeach()
 endfunction()
 
-tenure_end_tests(test_import CrashIsolation TwoAtOnce Interrupt Names)
+tenure_end_tests(test_import CrashIsolation TwoAtOnce Interrupt DeadJobs Names)
 tenure_end_tests(test_space FullDisk ReadOnly)
 tenure_end_tests(test_memory ManyProbe ManyImport)
 
