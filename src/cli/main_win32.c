@@ -54,6 +54,7 @@ static void free_all(int argc, char **argv)
 
 int wmain(int argc, wchar_t **argv)
 {
+    tn_os_begin_program();
     /* Two arrays: parsing moves arguments about, the first keeps what is to be freed. */
     char **owned = calloc((size_t)argc + 1, sizeof *owned), **given = calloc((size_t)argc + 1, sizeof *given);
     bool whole = owned && given;

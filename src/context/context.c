@@ -98,14 +98,17 @@ static void seed_maps(void)
     tn_map_seed_process(seed);
 }
 
-static void fill(tn_context *context, const tn_context_options *options, tn_allocator allocator)
+static void fill(tn_context *context, const tn_context_options *options)
 {
     tn_budget_init(&context->budget, options->memory_limit_bytes);
     if (options->memory_limit_bytes == 0) {
         context->budget.measure = measure;
         context->budget.user = context;
     }
-    context->memory = (tn_memory_source){.allocator = allocator, .budget = &context->budget};
+    context->recycler = (tn_recycler){0};
+    bool given = options->allocator.resize != NULL;
+    context->memory.allocator = given ? options->allocator : tn_recycler_allocator(&context->recycler);
+    context->memory.budget = &context->budget;
     context->jobs = jobs_from(options->jobs);
     context->process_id = tn_os_process_id();
     atomic_init(&context->bytes_read, 0);
@@ -125,7 +128,7 @@ tn_status tn_context_create(const tn_context_options *options, tn_context **out,
     tn_context *context = allocator.resize(allocator.user, NULL, 0, sizeof *context);
     if (context == NULL)
         return tn_fail(err, TN_NO_MEMORY, "there is no memory for a context");
-    fill(context, &read, allocator);
+    fill(context, &read);
     seed_maps();
     *out = context;
     return TN_OK;
@@ -136,6 +139,10 @@ void tn_context_destroy(tn_context *context)
     if (context == NULL)
         return;
     tn_allocator allocator = context->memory.allocator;
+    if (allocator.user == &context->recycler) {
+        tn_recycler_empty(&context->recycler);
+        allocator = tn_allocator_system();
+    }
     allocator.resize(allocator.user, context, sizeof *context, 0);
 }
 

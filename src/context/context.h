@@ -4,12 +4,14 @@
 
 #include <tenure/context.h>
 
+#include "context/recycle.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "os/os.h"
 
 struct tn_context {
     tn_budget budget;
+    tn_recycler recycler;    /* behind `memory` unless the caller gave an allocator */
     tn_memory_source memory; /* allocator and budget: every block whose size depends on input */
     unsigned jobs;
     uint64_t process_id; /* of the process that made it */

@@ -20,6 +20,18 @@
 #define TN_PRINTF(text, first) __attribute__((__format__(__gnu_printf__, text, first)))
 #endif
 
+/* Built with a sanitizer that watches memory: then no freed block may be kept for the next taker. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TN_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define TN_SANITIZED true
+#endif
+#endif
+#ifndef TN_SANITIZED
+#define TN_SANITIZED false
+#endif
+
 /* Checked arithmetic on sizes from outside: true when the result does not fit (and `out` is then undefined). */
 static inline bool tn_add_overflows(uint64_t a, uint64_t b, uint64_t *out)
 {
