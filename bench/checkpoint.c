@@ -2,6 +2,7 @@
  * and of CPU time.
  *
  *   open FILE ROUNDS        open one file into a catalog, every check on, and release it
+ *   parse FILE ROUNDS       the same from bytes that are mapped already: parsing and every check, without the file
  *   list FOLDER ROUNDS      open every file of a folder and read the name, type and shape of every tensor
  *   identify FOLDER ROUNDS  say of every file of a folder what it is
  *   sample FOLDER ROUNDS    open every file of a folder and take its sample digest
@@ -17,6 +18,9 @@
 #include <unistd.h>
 
 #include <tenure/tenure.h>
+
+#include "format/checkpoint.h"
+#include "io/source.h"
 
 extern char **environ;
 
@@ -112,6 +116,38 @@ static uint64_t open_and_close(tn_context *context, const char *path)
     return 0;
 }
 
+/* The whole file as a read-only window, opened once. */
+static const tn_os_window *window_of(const char *path)
+{
+    static tn_os_window window;
+    tn_os_file file = {0};
+    tn_os_info info;
+    tn_error err;
+    if (window.bytes != NULL)
+        return &window;
+    if (tn_os_open(path, TN_OS_READ, &file, &err) != TN_OK || tn_os_info_of(&file, &info, &err) != TN_OK ||
+        tn_os_window_open(&file, 0, info.size, &window, &err) != TN_OK)
+        stop(path, err.message);
+    tn_os_close(&file);
+    return &window;
+}
+
+static uint64_t parse_mapped(tn_context *context, const char *path)
+{
+    const tn_os_window *window = window_of(path);
+    tn_source *source;
+    tn_checkpoint *checkpoint;
+    tn_error err;
+    if (tn_source_over(context, window->bytes, window->size, path, &source, &err) != TN_OK ||
+        tn_checkpoint_open_source(source, &checkpoint, &err) != TN_OK)
+        stop(path, err.message);
+    const tn_tensor *tensors;
+    uint64_t count = tn_checkpoint_tensors(checkpoint, &tensors);
+    tn_checkpoint_release(checkpoint);
+    tn_source_release(source);
+    return count;
+}
+
 static uint64_t identify_one(tn_context *context, const char *path)
 {
     tn_answer *answer;
@@ -181,10 +217,14 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc != 4)
-        stop("usage", "bench_checkpoint open|list|identify|sample PATH ROUNDS, or spawn ROUNDS PROGRAM...");
+        stop("usage", "bench_checkpoint open|parse|list|identify|sample PATH ROUNDS, or spawn ROUNDS PROGRAM...");
     unsigned long rounds = strtoul(argv[3], NULL, 10);
     if (strcmp(argv[1], "open") == 0) {
         measure(&(paths){&argv[2], 1}, rounds, open_and_close);
+        return 0;
+    }
+    if (strcmp(argv[1], "parse") == 0) {
+        measure(&(paths){&argv[2], 1}, rounds, parse_mapped);
         return 0;
     }
     paths all = files_of(argv[2]);
@@ -195,7 +235,7 @@ int main(int argc, char **argv)
     else if (strcmp(argv[1], "sample") == 0)
         measure(&all, rounds, sample_one);
     else
-        stop(argv[1], "is none of open, list, identify, sample, spawn");
+        stop(argv[1], "is none of open, parse, list, identify, sample, spawn");
     free_paths(all);
     return 0;
 }

@@ -14,12 +14,12 @@
 
 #include "core/memory.h"
 
-#define TN_RECYCLE_MAX (6u << 20)
+#define TN_RECYCLE_MAX (8u << 20)
 #define TN_RECYCLE_SMALLEST (32u << 10)
 #define TN_RECYCLE_LARGEST (4u << 20)
-#define TN_RECYCLE_STEPS 4u /* classes between a power of two and the next */
+#define TN_RECYCLE_STEPS 1u   /* classes between a power of two and the next */
 #define TN_RECYCLE_CLASSES (7u * TN_RECYCLE_STEPS + 1u)
-#define TN_RECYCLE_PLACES 4u /* of each class */
+#define TN_RECYCLE_PLACES 2u  /* of each class */
 
 typedef struct tn_recycler {
     void *_Atomic places[TN_RECYCLE_CLASSES][TN_RECYCLE_PLACES];
