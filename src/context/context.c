@@ -105,7 +105,7 @@ static void fill(tn_context *context, const tn_context_options *options)
         context->budget.measure = measure;
         context->budget.user = context;
     }
-    context->recycler = (tn_recycler){0};
+    tn_recycler_init(&context->recycler);
     bool given = options->allocator.resize != NULL;
     context->memory.allocator = given ? options->allocator : tn_recycler_allocator(&context->recycler);
     context->memory.budget = &context->budget;

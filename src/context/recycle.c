@@ -89,6 +89,14 @@ static void *resize(void *user, void *block, size_t old_size, size_t new_size)
     return moved;
 }
 
+void tn_recycler_init(tn_recycler *recycler)
+{
+    for (unsigned number = 0; number < TN_RECYCLE_CLASSES; number++)
+        for (unsigned i = 0; i < TN_RECYCLE_PLACES; i++)
+            atomic_init(&recycler->places[number][i], NULL);
+    atomic_init(&recycler->kept, 0);
+}
+
 tn_allocator tn_recycler_allocator(tn_recycler *recycler)
 {
     return (tn_allocator){.resize = resize, .user = recycler};

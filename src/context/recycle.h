@@ -19,13 +19,15 @@
 #define TN_RECYCLE_LARGEST (4u << 20)
 #define TN_RECYCLE_STEPS 1u   /* classes between a power of two and the next */
 #define TN_RECYCLE_CLASSES (7u * TN_RECYCLE_STEPS + 1u)
-#define TN_RECYCLE_PLACES 2u  /* of each class */
+#define TN_RECYCLE_PLACES 4u  /* of each class */
 
 typedef struct tn_recycler {
     void *_Atomic places[TN_RECYCLE_CLASSES][TN_RECYCLE_PLACES];
     _Atomic size_t kept;
 } tn_recycler;
 
+/* Begin with nothing kept. */
+void tn_recycler_init(tn_recycler *recycler);
 /* malloc and free through the recycler, which must outlive every block. */
 tn_allocator tn_recycler_allocator(tn_recycler *recycler);
 /* Give all kept blocks to the system. */

@@ -136,7 +136,7 @@ void tn_row_trim(tn_memory_source *memory, tn_row *row)
         row_free(memory, row);
         return;
     }
-    if (row->count < row->capacity && tn_retake(memory, &row->items, (size_t)row->capacity * row->item_size,
+    if (row->count < row->capacity / 2 && tn_retake(memory, &row->items, (size_t)row->capacity * row->item_size,
                                                 (size_t)row->count * row->item_size, NULL) == TN_OK)
         row->capacity = row->count;
 }

@@ -33,7 +33,7 @@ struct tn_checkpoint {
 tn_status tn_row_make_room(tn_memory_source *memory, tn_row *row, uint64_t capacity, tn_error *err);
 /* One item more: its address, not cleared, or NULL with `err` filled. */
 void *tn_row_add(tn_memory_source *memory, tn_row *row, uint32_t max, tn_status *failed, tn_error *err);
-/* Make the array exactly as long as its items. Never fails: what cannot shrink stays. */
+/* Give back what an array did not need, where that is more than half. Never fails: what cannot shrink stays. */
 void tn_row_trim(tn_memory_source *memory, tn_row *row);
 
 /* Write the table of logical tensors from that of tensors (logical.c). */

@@ -377,7 +377,9 @@ static bool holds(const tn_view *view, const tn_condition *c, tn_variables *vari
 /* All conditions of a range. On failure `*failed` is the one that did not hold. */
 static bool all_hold(const tn_view *view, tn_range range, tn_variables *variables, const tn_condition **failed)
 {
-    const tn_condition *conditions = view->facts->rules->conditions + range.first;
+    if (range.count == 0)
+        return true;
+    const tn_condition *conditions = &view->facts->rules->conditions[range.first];
     for (uint32_t i = 0; i < range.count; i++) {
         bool held = holds(view, &conditions[i], variables);
         *failed = &conditions[i];

@@ -16,7 +16,7 @@ static tn_allocator allocator;
 static int begin(void **state)
 {
     (void)state;
-    recycler = (tn_recycler){0};
+    tn_recycler_init(&recycler);
     allocator = tn_recycler_allocator(&recycler);
     return 0;
 }
