@@ -22,6 +22,8 @@ else()
   target_link_libraries(tenure_options INTERFACE Threads::Threads)
 endif()
 if(TENURE_TESTS OR TENURE_FUZZ)
+  # Assertions watch in every build that tests.
+  string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_RELWITHDEBINFO "${CMAKE_C_FLAGS_RELWITHDEBINFO}")
   target_compile_definitions(tenure_options INTERFACE TN_TEST_POINTS)
 endif()
 if(TENURE_SANITIZE)

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 {
     unsigned long fed = 0;
     int failed = 0;
-    uint8_t *nothing = malloc(1);
+    uint8_t *nothing = calloc(1, 1);
     LLVMFuzzerTestOneInput(nothing, 0);
     free(nothing);
     for (int i = 1; i < argc; ++i)
