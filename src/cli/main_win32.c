@@ -6,6 +6,7 @@
 #include <wchar.h>
 
 #include "cli/cli.h"
+#include "os/os.h"
 
 int wmain(int argc, wchar_t **argv);
 
