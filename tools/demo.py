@@ -157,6 +157,10 @@ def main():
     say("\n$ build/tenure import build/demo/models --library build/demo/library.db")
     code = subprocess.run([str(TOP / "build/tenure"), "import", "build/demo/models", "--library", str(library)],
                           cwd=TOP).returncode
+    say("\n$ build/tenure probe build/demo/models/real/*")
+    real = sorted(str(path.relative_to(TOP)) for path in (MODELS / "real").iterdir())
+    subprocess.run([str(TOP / "build/tenure"), "probe", *real], cwd=TOP)
+    say("(silero is no image model, so no rule knows it; PyTorch, GGUF and ONNX files are named, not read yet)")
     say("\nTry next:")
     say("  build/tenure list --library build/demo/library.db")
     say("  build/tenure probe --why build/demo/models/stand-ins/flux/flux1-dev.safetensors")

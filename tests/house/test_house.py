@@ -179,7 +179,7 @@ class Words(unittest.TestCase):
 
 
 class Packages(unittest.TestCase):
-    def test_a_program_builds_against_an_installed_copy(self):
+    def test_the_program_in_the_readme_builds_against_an_installed_copy(self):
         build = os.environ.get("TENURE_BUILD")
         if not build or not (Path(build) / "libtenure.so").exists():
             self.skipTest("TENURE_BUILD names no build with libtenure.so")
@@ -188,18 +188,21 @@ class Packages(unittest.TestCase):
             pc = next(Path(place).rglob("tenure.pc"))
             text = pc.read_text()
             pc.write_text(re.sub(r"^prefix=.*$", f"prefix={place}", text, flags=re.M))
-            program = Path(place) / "hello.c"
-            program.write_text('#include <tenure/tenure.h>\n#include <stdio.h>\n'
-                               'int main(void) { return puts(tn_version()) < 0; }\n')
+            program = Path(place) / "readme.c"
+            program.write_text(re.search(r"```c\n(.*?)```", (TOP / "README.md").read_text(), re.S).group(1))
             flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tenure"], capture_output=True, text=True, check=True,
                                    env={**os.environ, "PKG_CONFIG_PATH": str(pc.parent)}).stdout.split()
             sanitize = re.search(r"^TENURE_SANITIZE:\w+=(.+)$", (Path(build) / "CMakeCache.txt").read_text(), re.M)
             if sanitize:
                 flags.append("-fsanitize=" + sanitize.group(1))
-            subprocess.run(["gcc", str(program), "-o", str(Path(place) / "hello"), *flags], check=True)
-            said = subprocess.run([str(Path(place) / "hello")], capture_output=True, text=True,
+            subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", str(program), "-o", str(Path(place) / "readme"), *flags],
+                           check=True)
+            embedding = Path(place) / "word.safetensors"
+            header = b'{"emb_params":{"dtype":"F32","shape":[1,768],"data_offsets":[0,3072]}}'
+            embedding.write_bytes(len(header).to_bytes(8, "little") + header + bytes(3072))
+            said = subprocess.run([str(Path(place) / "readme"), str(embedding)], capture_output=True, text=True,
                                   env={**os.environ, "LD_LIBRARY_PATH": str(pc.parent.parent)})
-            self.assertEqual(said.stdout.strip(), (TOP / "VERSION").read_text().strip(), said.stderr)
+            self.assertEqual(said.stdout, f"{embedding}: identified sd-1 embedding\n", said.stderr)
 
 
 if __name__ == "__main__":
