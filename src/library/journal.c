@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <blake3.h>
+#include "digest/pieces.h"
 
 #define JOBS_AT_ONCE 64     /* abandoned or adoptable jobs looked at in one go */
 #define PATHS_MAX_BYTES (64u << 20)
@@ -93,7 +93,8 @@ static tn_status bury_abandoned(tn_library *library, const tn_os_file *locks, in
 
 static int compare_paths(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const tn_text *x = a, *y = b;
+    return strcmp(x->bytes, y->bytes);
 }
 
 /* The same paths in another order are the same job. */
@@ -101,17 +102,14 @@ static tn_status make_key(tn_library *library, const char *kind, const char *con
                           uint8_t key[32], tn_error *err)
 {
     void *block = NULL;
-    TN_TRY(tn_take_array(library->memory, count, sizeof *paths, &block, err));
-    const char **sorted = block;
-    memcpy(sorted, paths, count * sizeof *paths);
-    qsort(sorted, count, sizeof *sorted, compare_paths);
-    blake3_hasher hasher;
-    blake3_hasher_init(&hasher);
-    blake3_hasher_update(&hasher, kind, strlen(kind) + 1);
+    TN_TRY(tn_take_array(library->memory, count + 1, sizeof(tn_text), &block, err));
+    tn_text *pieces = block; /* each with its NUL, so that "a", "bc" is another job than "ab", "c" */
+    pieces[0] = (tn_text){kind, strlen(kind) + 1};
     for (size_t i = 0; i < count; i++)
-        blake3_hasher_update(&hasher, sorted[i], strlen(sorted[i]) + 1);
-    blake3_hasher_finalize(&hasher, key, 32);
-    tn_give(library->memory, block, count * sizeof *paths);
+        pieces[i + 1] = (tn_text){paths[i], strlen(paths[i]) + 1};
+    qsort(pieces + 1, count, sizeof *pieces, compare_paths);
+    tn_blake3_pieces(pieces, count + 1, key);
+    tn_give(library->memory, block, (count + 1) * sizeof *pieces);
     return TN_OK;
 }
 

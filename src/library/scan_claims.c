@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "digest/pieces.h"
 #include "format/folder.h"
 #include "library/place.h"
 
@@ -18,33 +19,40 @@ static void set_begin(tn_walk_set *set, tn_claim_kind kind)
     set->claim.kind = kind;
     set->claim.suffix = TN_SUFFIX_SURE;
     set->strong = true;
-    blake3_hasher_init(&set->members);
-    blake3_hasher_init(&set->who);
 }
 
-static void hash_number(blake3_hasher *hasher, uint64_t number)
+/* Numbers as bytes, the least first: the same on every machine. */
+static tn_text as_bytes(const uint64_t *numbers, size_t count, char *out)
 {
-    uint8_t bytes[8];
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(number >> (8 * i));
-    blake3_hasher_update(hasher, bytes, sizeof bytes);
+    for (size_t i = 0; i < 8 * count; i++)
+        out[i] = (char)(numbers[i / 8] >> (i % 8 * 8) & 0xff);
+    return (tn_text){out, 8 * count};
+}
+
+static tn_text digest_text(const uint8_t digest[32])
+{
+    return (tn_text){(const char *)digest, 32};
 }
 
 /* Weak identities tell less, so less of them is believed. */
-static void hash_state(tn_walk_set *set, const tn_os_info *info)
+static void hash_state(uint8_t members[32], tn_text name, const tn_os_info *info)
 {
     const int64_t two_seconds = 2000000000;
-    hash_number(&set->members, info->size);
-    hash_number(&set->members, (uint64_t)(info->weak_identity ? info->mtime_ns / two_seconds : info->mtime_ns));
-    hash_number(&set->members, info->weak_identity ? 0 : info->file_id[0]);
-    hash_number(&set->members, info->weak_identity ? 0 : info->file_id[1]);
+    const bool weak = info->weak_identity;
+    const uint64_t numbers[] = {info->size, (uint64_t)(weak ? info->mtime_ns / two_seconds : info->mtime_ns),
+                                weak ? 0 : info->file_id[0], weak ? 0 : info->file_id[1]};
+    char bytes[sizeof numbers];
+    const tn_text pieces[] = {digest_text(members), {name.bytes, name.size + 1}, as_bytes(numbers, 4, bytes)};
+    tn_blake3_pieces(pieces, 3, members);
 }
 
-static void hash_who(blake3_hasher *who, const tn_os_info *info)
+/* `before` is empty for a file alone. */
+static void hash_who(tn_text before, const tn_os_info *info, uint8_t who[32])
 {
-    hash_number(who, info->device);
-    hash_number(who, info->file_id[0]);
-    hash_number(who, info->file_id[1]);
+    const uint64_t numbers[] = {info->device, info->file_id[0], info->file_id[1]};
+    char bytes[sizeof numbers];
+    const tn_text pieces[] = {before, as_bytes(numbers, 3, bytes)};
+    tn_blake3_pieces(pieces, 2, who);
 }
 
 /* A file that belongs to the set. One that vanished meanwhile changes the digest as much as one that changed. */
@@ -52,11 +60,9 @@ static tn_status add_member(tn_walk *walk, tn_walk_set *set, const char *path, b
 {
     tn_os_info info = {.kind = TN_OS_OTHER};
     bool known = tn_os_info_at(path, true, &info, NULL) == TN_OK;
-    tn_text name = tn_place_name(path, strlen(path));
-    blake3_hasher_update(&set->members, name.bytes, name.size + 1);
-    hash_state(set, &info);
+    hash_state(set->claim.members, tn_place_name(path, strlen(path)), &info);
     if (weights)
-        hash_who(&set->who, &info);
+        hash_who(digest_text(set->claim.who), &info, set->claim.who);
     set->strong = set->strong && known && !info.weak_identity;
     walk->counts.files++;
     return walk->visitor->member(walk->visitor->user, path, strlen(path), err);
@@ -68,8 +74,6 @@ static tn_status set_end(tn_walk *walk, tn_walk_set *set, const char *path, size
         walk->counts.vanished++;
         return TN_OK;
     }
-    blake3_hasher_finalize(&set->members, set->claim.members, sizeof set->claim.members);
-    blake3_hasher_finalize(&set->who, set->claim.who, sizeof set->claim.who);
     set->claim.has_who = set->strong;
     set->claim.path = path;
     set->claim.path_size = size;
@@ -98,10 +102,7 @@ tn_status tn_walk_file(tn_walk *walk, const char *path, size_t size, bool named,
     if (status != TN_OK)
         memset(&claim.info, 0, sizeof claim.info);
     claim.has_who = status == TN_OK && !claim.info.weak_identity;
-    blake3_hasher who;
-    blake3_hasher_init(&who);
-    hash_who(&who, &claim.info);
-    blake3_hasher_finalize(&who, claim.who, sizeof claim.who);
+    hash_who((tn_text){"", 0}, &claim.info, claim.who);
     return walk->visitor->claim(walk->visitor->user, &claim, err);
 }
 

@@ -3,8 +3,6 @@
 #ifndef TN_LIBRARY_WALK_H
 #define TN_LIBRARY_WALK_H
 
-#include <blake3.h>
-
 #include "core/arena.h"
 #include "core/map.h"
 #include "library/scan.h"
@@ -22,10 +20,10 @@ typedef struct tn_walk_stack {
     size_t count, capacity;
 } tn_walk_stack;
 
-/* A claim of several files that is being put together. */
+/* A claim of several files that is being put together. Its digests `members` and `who` are those of all members so far:
+ * each member's is taken over the one before it and the member. */
 typedef struct tn_walk_set {
     tn_claim claim;
-    blake3_hasher members, who;
     bool strong; /* every member has a strong identity */
 } tn_walk_set;
 

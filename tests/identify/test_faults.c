@@ -29,7 +29,8 @@ static const char embedding[] = "{\"emb_params\":{\"dtype\":\"F16\",\"shape\":[4
 
 /* One of every kind that is looked at in another way, and something beside them that other programs leave. */
 static const char *const names[] = {"lora.safetensors", "short.safetensors", "page.safetensors",
-                                    "set.safetensors.index.json", "p", "nowhere"};
+                                    "set-00001-of-00002.safetensors", "set.safetensors.index.json",
+                                    "p", "nowhere"};
 
 static void put_all(void)
 {

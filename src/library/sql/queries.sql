@@ -17,7 +17,7 @@ UPDATE roots SET scanned_ns = ?2 WHERE path = ?1
 SELECT f.path, f.size, f.mtime_ns, f.file_id, f.weak, f.present, f.members, f.id, p.model,
        CASE WHEN p.model IS NULL THEN EXISTS (SELECT 1 FROM parts q WHERE q.file = f.id)
             ELSE m.presence <> 'crashed' AND (m.state = 'unreadable' OR (m.sample IS NULL AND
-                 (m.state <> 'unsupported' OR m.container NOT IN ('diffusers', 'transformers')))) END
+                 (m.state NOT IN ('unsupported', 'damaged') OR m.container NOT IN ('diffusers', 'transformers')))) END
 FROM files f LEFT JOIN parts p ON p.file = f.id AND p.entry = 1 LEFT JOIN models m ON m.id = p.model
 WHERE f.path = ?1 OR (f.path >= ?2 AND f.path < ?3)
 -- name: file_put
