@@ -287,6 +287,19 @@ static void a_shard_that_changes_is_shown_as_it_is_now(void **state)
     assert_int_not_equal(size_on_disk(shard), before);
 }
 
+static void a_folder_that_cannot_be_made_sense_of_is_not_read_again(void **state)
+{
+    (void)state;
+    told t;
+    put_folder(at("models/p"));
+    put_text(at("models/p/model_index.json"), "{\"_class_name\":");
+    import_quietly(library, "models", &t);
+    assert_events(&t, 1, 0, 0);
+    assert_int_equal(ask(library, "SELECT state = 'damaged' AND sample IS NULL FROM models"), 1);
+    import_quietly(library, "models", &t);
+    assert_events(&t, 0, 0, 1);
+}
+
 /* ---- file systems that tell less ---- */
 
 /* As FAT and SMB have it: other file ids at every look, times to two seconds. */
@@ -432,6 +445,7 @@ int main(void)
         TEST(a_set_without_index_is_one_model_by_its_first_shard),
         TEST(a_shard_that_vanishes_makes_its_set_be_read_again),
         TEST(a_shard_that_changes_is_shown_as_it_is_now),
+        TEST(a_folder_that_cannot_be_made_sense_of_is_not_read_again),
         TEST(weak_identities_are_unchanged_within_two_seconds_and_changed_past_them),
         TEST(a_file_in_the_cloud_is_named_and_not_read),
         TEST(two_threads_may_import_with_one_library_at_once),

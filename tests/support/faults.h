@@ -37,8 +37,8 @@ static inline tn_status failing_call(void *user, const tn_os_call *call)
     return must_fail() ? TN_IO : TN_OK;
 }
 
-/* Every how manyth fault is tried: each, but for sanitizers (TENURE_SANITIZED) and Wine (a Windows that is not one for
- * speed), under which all of them would take minutes. Prime, so that repeating patterns are not stepped over. */
+/* Every how manyth fault is tried: each, but for sanitizers (TENURE_SANITIZED) and Windows (Wine is slow at files), under
+ * which all of them would take too long. Prime, so that repeating patterns are not stepped over. */
 static inline uint64_t fault_stride(void)
 {
     tn_budget budget;
@@ -46,9 +46,11 @@ static inline uint64_t fault_stride(void)
     tn_memory_source memory = {tn_allocator_system(), &budget};
     tn_buffer value;
     tn_buffer_init(&value, &memory, 1 << 15);
-    bool slow = tn_os_environment("TENURE_SANITIZED", &value) || tn_os_environment("SystemRoot", &value);
+    bool sanitized = tn_os_environment("TENURE_SANITIZED", &value), windows = tn_os_environment("SystemRoot", &value);
     tn_buffer_free(&value);
-    return slow ? 7 : 1;
+    if (windows)
+        return 7;
+    return sanitized ? 3 : 1;
 }
 
 /* Call `run` with the 1st, 2nd, ... fault, until it has passed untouched. `what` and the number of faults are printed. */
