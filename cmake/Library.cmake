@@ -39,6 +39,8 @@ set(TENURE_PRIVATE_REQUIRES "sqlite3")
 if(SYSTEM_BLAKE3_FOUND)
   string(APPEND TENURE_PRIVATE_REQUIRES " libblake3")
 endif()
+# The .pc file finds its prefix from where it lies, so that any PREFIX and a moved tree work.
+file(RELATIVE_PATH TENURE_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/tenure.pc.in ${CMAKE_BINARY_DIR}/tenure.pc @ONLY)
 include(CMakePackageConfigHelpers)
 configure_package_config_file(cmake/tenure-config.cmake.in ${CMAKE_BINARY_DIR}/tenure-config.cmake

@@ -111,7 +111,7 @@ static void verb_lines(tn_buffer *out)
 
 void tn_help_short(tn_buffer *out)
 {
-    tn_buffer_text(out, "Tenure knows, verifies and streams model weights.\n\n"
+    tn_buffer_text(out, "Tenure knows and remembers model weights.\n\n"
                         "  tenure import ~/models          find, identify and remember the models there\n"
                         "  tenure list                     list them\n"
                         "  tenure probe FILE               say what a file is\n\n"
@@ -121,7 +121,7 @@ void tn_help_short(tn_buffer *out)
 void tn_help_all(tn_buffer *out)
 {
     tn_buffer_text(out, "tenure VERB [options] ARGUMENTS\n\n"
-                        "Knows, verifies and streams model weights, and never takes the process down.\n\nVerbs:\n");
+                        "Knows and remembers model weights, and never takes the process down.\n\nVerbs:\n");
     verb_lines(out);
     options_of(out, TN_VERB_HELP, true, "Options of every verb, anywhere before `--`");
     paragraphs(out, "A PATH of `-` reads paths from stdin, separated by NULs or by newlines. Behind `--` everything is "

@@ -92,6 +92,8 @@ tn_status tn_cli_library(tn_cli *cli, bool read_only, tn_library **out, tn_error
     if (status == TN_READ_ONLY && read_only)
         status = open_library(cli, false, path, out, err); /* an older one: it has to be brought up to date first */
     tn_buffer_free(&program);
+    if (status != TN_NOT_FOUND && tn_status_exit_code(status) == 1)
+        tn_cli_raise(cli, 3); /* as a file it would need a look; as the library it ends the work */
     return status;
 }
 

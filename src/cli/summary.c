@@ -173,6 +173,8 @@ static void print_problem(tn_cli *cli, const problem *p, size_t state_columns, u
     tn_utf8_append_shown(&name, p->name.bytes, p->name.size);
     tn_utf8_append_shown(&message, p->message.bytes, p->message.size);
     size_t room = columns > state_columns + 4 ? columns - state_columns - 4 : 0;
+    if (!tn_os_is_terminal(1))
+        room = columns_of(&name) + columns_of(&message); /* a file or a pipe takes the whole line */
     if (columns_of(&name) + columns_of(&message) > room) {
         tn_text base = tn_base_name(p->name);
         tn_buffer_clear(&name);

@@ -168,7 +168,7 @@ static void write_names(tn_json_writer *w, const tn_answer *a)
 static void write_identity(tn_json_writer *w, const tn_answer *a)
 {
     tn_json_key(w, "presence");
-    tn_json_cstring(w, "present");
+    tn_json_cstring(w, a->has_error && a->error.status == TN_NOT_FOUND ? "missing" : "present");
     tn_json_key(w, "size_bytes");
     tn_json_uint(w, a->size_bytes);
     tn_json_key(w, "container");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "format/index.h"
 #include "identify/answer.h"
 
 enum { NEAR_MISSES_MAX = 64 };
@@ -194,7 +195,7 @@ static tn_status answer_foreign(tn_context *context, const char *path, tn_contai
 /* Content that is named by no container may still fail as what its suffix says, with a better reason. */
 static bool worth_opening(const char *path, tn_container container)
 {
-    return tn_container_is_weights(container) ||
+    return tn_container_is_weights(container) || tn_name_is_index(path) ||
            (container == TN_CONTAINER_UNKNOWN && tn_path_claims_weights(path, container));
 }
 

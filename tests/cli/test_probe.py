@@ -1,6 +1,7 @@
 """probe and inspect: one answer a path, whatever its name and whatever is in it."""
 
 import base64
+import json
 import os
 import subprocess
 import sys
@@ -64,6 +65,20 @@ class Probe(CommandTest):
         self.assertEqual((ran.code, len(ran.lines)), (1, 1))
         self.assertTrue(ran.out.startswith("unreadable "), ran.out)
         self.assertIn("nowhere.safetensors", ran.out)
+
+    def test_a_path_that_is_not_there_is_missing(self) -> None:
+        (found,) = self.tenure("probe", "--json", "nowhere.safetensors").objects()
+        self.assertEqual((found["presence"], found["state"]), ("missing", "unreadable"))
+
+    def test_an_index_named_directly_is_its_set(self) -> None:
+        tensors = lora_header()
+        write_safetensors(self.folder / "m-00001-of-00002.safetensors", tensors[:300])
+        write_safetensors(self.folder / "m-00002-of-00002.safetensors", tensors[300:])
+        shard_of = {t[0]: f"m-0000{1 if i < 300 else 2}-of-00002.safetensors" for i, t in enumerate(tensors)}
+        (self.folder / "m.safetensors.index.json").write_text(json.dumps({"weight_map": shard_of}))
+        (found,) = self.tenure("probe", "--json", "m.safetensors.index.json").objects()
+        self.assertEqual((found["state"], found["type"], found["base"]), ("identified", "lora", "sd-1"))
+        self.assertEqual(found["tensors"], len(tensors))
 
     def test_it_makes_no_library(self) -> None:
         self.tenure("probe", ".")

@@ -186,8 +186,6 @@ class Packages(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             subprocess.run(["cmake", "--install", build, "--prefix", place], check=True, capture_output=True)
             pc = next(Path(place).rglob("tenure.pc"))
-            text = pc.read_text()
-            pc.write_text(re.sub(r"^prefix=.*$", f"prefix={place}", text, flags=re.M))
             program = Path(place) / "readme.c"
             program.write_text(re.search(r"```c\n(.*?)```", (TOP / "README.md").read_text(), re.S).group(1))
             flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tenure"], capture_output=True, text=True, check=True,
