@@ -185,6 +185,7 @@ void tn_verb_list(tn_cli *cli);
 void tn_verb_show(tn_cli *cli);
 void tn_verb_probe(tn_cli *cli);
 void tn_verb_inspect(tn_cli *cli);
+void tn_verb_hash(tn_cli *cli);
 void tn_verb_jobs(tn_cli *cli);
 
 /* Import's callbacks, used by `jobs run` as well: progress, and in JSON a line for each model. */

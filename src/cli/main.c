@@ -317,6 +317,7 @@ static void run_verb(tn_cli *cli)
     case TN_VERB_SHOW: tn_verb_show(cli); break;
     case TN_VERB_PROBE: tn_verb_probe(cli); break;
     case TN_VERB_INSPECT: tn_verb_inspect(cli); break;
+    case TN_VERB_HASH: tn_verb_hash(cli); break;
     case TN_VERB_JOBS: tn_verb_jobs(cli); break;
     case TN_VERB_NONE:
     case TN_VERB_HELP:

@@ -41,6 +41,18 @@ const tn_verb tn_verb_table[] = {
      "type, shape, place and size. A damaged file is shown as far as its header can be trusted.",
      "tenure inspect model.safetensors | less\nlook through a file\n"
      "tenure inspect --json model.safetensors | jq -r '.tensors[].name'\nthe names of all tensors"},
+    {TN_VERB_HASH, "hash", "PATH...", TN_ARGUMENT_PATHS, NULL, 1, SIZE_MAX, false,
+     "take the digests of files, several in one pass",
+     "Prints a line for each digest of each file: its name, its digits, the path. Without --algo these are blake3 and "
+     "sha256. A file is read once, however many digests are asked for, and once more for `content`.\n\n"
+     "`autov1`, `autov2` and `autov3` are the short ones that web UIs and model sites name files by. `key_hash` is made "
+     "of the tensors' names and shapes alone. `content` is made of names, types, shapes and values: it stays the same "
+     "when tensors change their order in the file or the metadata is edited.\n\n"
+     "Where a file has no such digest `-` is printed, in JSON null: autov3 is for safetensors, key_hash and content are "
+     "for files whose tensors can be read. A file is hashed as it is, never the set it belongs to.",
+     "tenure hash model.safetensors\nBLAKE3 and SHA-256\n"
+     "tenure hash --algo autov2,autov3,crc32 model.safetensors\nwhat a model site lists\n"
+     "find . -name '*.safetensors' -print0 | tenure hash --json -\none JSON object a file"},
     {TN_VERB_JOBS, "jobs", "[run|pause|resume|cancel|retry] [ID]", TN_ARGUMENT_WORDS, "run|pause|resume|cancel|retry",
      0, 2, false,
      "list what is queued, running or interrupted, and go on with it",
@@ -63,6 +75,8 @@ const tn_option tn_option_table[] = {
     {TN_OPTION_DRY_RUN, "dry-run", 'n', NULL, NULL, NULL, FOR(IMPORT), "say what would be recorded and record nothing"},
     {TN_OPTION_HASH, "hash", 0, "WHICH", "none|blake3|sha256|all", NULL, FOR(IMPORT),
      "hash the files before the end; this version takes only `none`"},
+    {TN_OPTION_ALGO, "algo", 'a', "WHICH", "blake3|sha256|crc32|autov1|autov2|autov3|key_hash|content", NULL, FOR(HASH),
+     "the digests to take, with commas between them; otherwise blake3,sha256"},
     {TN_OPTION_LIMIT, "limit", 0, "N", NULL, NULL, FOR(LIST), "print at most N models"},
     {TN_OPTION_WHY, "why", 'w', NULL, NULL, NULL, FOR(PROBE), "list what spoke for the answer and against others"},
     {TN_OPTION_LENIENT, "lenient", 0, NULL, NULL, NULL, FOR(INSPECT),

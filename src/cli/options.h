@@ -21,6 +21,7 @@ typedef enum tn_verb_id {
     TN_VERB_SHOW,
     TN_VERB_PROBE,
     TN_VERB_INSPECT,
+    TN_VERB_HASH,
     TN_VERB_JOBS,
     TN_VERB_HELP,
     TN_VERB_VERSION,
@@ -63,7 +64,8 @@ typedef enum tn_option_id {
     TN_OPTION_HASH,
     TN_OPTION_LIMIT,
     TN_OPTION_WHY,
-    TN_OPTION_LENIENT
+    TN_OPTION_LENIENT,
+    TN_OPTION_ALGO
 } tn_option_id;
 
 typedef struct tn_option {
@@ -104,6 +106,7 @@ typedef struct tn_settings {
     unsigned jobs;          /* 0: one for each core */
     uint64_t limit;         /* 0: all */
     const char *hash;       /* NULL: not given */
+    const char *algo;       /* words of --algo with commas between; NULL: not given */
     char **arguments;       /* in argv, moved together to its front */
     size_t argument_count;
     size_t literal_from;    /* arguments from this one on stood behind "--": "-" is a file's name there */

@@ -140,6 +140,22 @@ static tn_status set_hash(tn_settings *settings, const tn_option *option, const 
     return TN_OK;
 }
 
+/* Words with commas between them, at least one. */
+static tn_status set_algo(tn_settings *settings, const tn_option *option, const char *value, tn_error *err)
+{
+    for (const char *at = value;; at++) {
+        size_t size = strcspn(at, ",");
+        if (!tn_cli_words_have(option->words, at, size))
+            return tn_fail(err, TN_INVALID, "--algo takes %s, with commas between them, not `%.*s`", option->words,
+                           (int)(size < 64 ? size : 64), at);
+        at += size;
+        if (*at == '\0')
+            break;
+    }
+    settings->algo = value;
+    return TN_OK;
+}
+
 static tn_status set_memory(tn_settings *settings, const char *value, tn_error *err)
 {
     uint64_t bytes;
@@ -175,6 +191,7 @@ tn_status tn_settings_set(tn_settings *settings, const tn_option *option, const 
     case TN_OPTION_WHY: settings->why = true; break;
     case TN_OPTION_LENIENT: settings->lenient = true; break;
     case TN_OPTION_HASH: return set_hash(settings, option, value, err);
+    case TN_OPTION_ALGO: return set_algo(settings, option, value, err);
     case TN_OPTION_MEMORY: return set_memory(settings, value, err);
     case TN_OPTION_JOBS:
     case TN_OPTION_LIMIT: return set_number(settings, option, value, err);

@@ -10,6 +10,8 @@
 #if defined(__GNUC__)
 #define TN_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
 #define TN_MUST_USE __attribute__((warn_unused_result))
+/* Compiled for instructions that not every processor has: called only where this one was asked. */
+#define TN_TARGET(instructions) __attribute__((target(instructions)))
 #define TN_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TN_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #else

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 from tenure_command import CommandTest, main
 
-VERBS = ("import", "list", "show", "probe", "inspect", "jobs", "help", "version")
+VERBS = ("import", "list", "show", "probe", "inspect", "hash", "jobs", "help", "version")
 
 
 class Help(CommandTest):
