@@ -105,6 +105,13 @@ tn_status tn_fail(tn_error *err, tn_status status, const char *format, ...)
     return status;
 }
 
+tn_status tn_fail_as(const tn_error *found, tn_error *err)
+{
+    if (err != NULL)
+        *err = *found;
+    return found->status;
+}
+
 void tn_error_at_file(tn_error *err, const char *path)
 {
     if (err != NULL)

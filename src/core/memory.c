@@ -169,6 +169,21 @@ tn_status tn_retake(tn_memory_source *memory, void **block, size_t old_size, siz
     return TN_OK;
 }
 
+tn_status tn_make_room(tn_memory_source *memory, void **items, size_t *capacity, size_t count, size_t item_size,
+                       size_t first, tn_error *err)
+{
+    assert(count <= *capacity);
+    if (count < *capacity)
+        return TN_OK;
+    size_t wider = *capacity == 0 ? first : 2 * *capacity;
+    uint64_t size;
+    if (wider < *capacity || tn_mul_overflows(wider, item_size, &size) || size > SIZE_MAX)
+        return tn_fail(err, TN_OVERFLOW, "an array does not fit the memory of any machine");
+    TN_TRY(tn_retake(memory, items, *capacity * item_size, (size_t)size, err));
+    *capacity = wider;
+    return TN_OK;
+}
+
 void tn_give(tn_memory_source *memory, void *block, size_t size)
 {
     if (block == NULL)

@@ -48,6 +48,10 @@ tn_status tn_take_array(tn_memory_source *memory, size_t count, size_t size, voi
  * both charged, as both may be there. */
 tn_status tn_retake(tn_memory_source *memory, void **block, size_t old_size, size_t new_size, tn_error *err)
     TN_MUST_USE;
+/* Room for one more item in an array of `count`: when it is full it doubles, from `first` items on. On failure all stays
+ * as it was. */
+tn_status tn_make_room(tn_memory_source *memory, void **items, size_t *capacity, size_t count, size_t item_size,
+                       size_t first, tn_error *err) TN_MUST_USE;
 /* Give back a block with the size it was taken with. NULL is accepted. */
 void tn_give(tn_memory_source *memory, void *block, size_t size);
 

@@ -67,3 +67,13 @@ const char *tn_status_state(tn_status status)
 {
     return row_of(status)->state;
 }
+
+bool tn_status_is_of_memory(tn_status status)
+{
+    return status == TN_NO_MEMORY || status == TN_OVER_BUDGET;
+}
+
+bool tn_status_is_of_process(tn_status status)
+{
+    return tn_status_is_of_memory(status) || status == TN_CANCELLED || status == TN_FORKED;
+}

@@ -69,16 +69,20 @@ static void without(pass *p, uint32_t digests, tn_status status)
     p->which &= ~digests;
 }
 
+static bool is_shown_by_bytes(tn_status status)
+{
+    const char *state = tn_status_state(status);
+    return state[0] != '\0' && strcmp(state, "unreadable") != 0;
+}
+
 /* The same for a call that failed; a failure that the file's bytes did not show ends the work. */
 static tn_status without_or_fail(pass *p, uint32_t digests, const tn_error *why, tn_error *err)
 {
-    if (why->status >= TN_UNSUPPORTED && why->status <= TN_BAD_CHECKSUM) {
+    if (is_shown_by_bytes(why->status)) {
         without(p, digests, why->status);
         return TN_OK;
     }
-    if (err != NULL)
-        *err = *why;
-    return why->status;
+    return tn_fail_as(why, err);
 }
 
 static tn_status open_reader(pass *p, const char *path, tn_error *err)

@@ -409,8 +409,8 @@ tn_status tn_catalog_note(tn_catalog *catalog, tn_severity severity, tn_status s
 
 bool tn_failure_is_of_process(tn_status status)
 {
-    return status == TN_INVALID || status == TN_NO_MEMORY || status == TN_OVER_BUDGET || status == TN_CANCELLED ||
-           status == TN_FORKED || status == TN_INTERNAL || status == TN_TOO_MANY_FILES;
+    return tn_status_is_of_process(status) || status == TN_INVALID || status == TN_INTERNAL ||
+           status == TN_TOO_MANY_FILES;
 }
 
 tn_status tn_catalog_note_failure(tn_catalog *catalog, const tn_error *failure, const char *file, tn_error *err)

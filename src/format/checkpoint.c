@@ -146,9 +146,7 @@ static tn_status unless_of_process(tn_status status, const tn_error *why, tn_err
 {
     if (status == TN_OK || !tn_failure_is_of_process(status))
         return TN_OK;
-    if (err != NULL)
-        *err = *why;
-    return status;
+    return tn_fail_as(why, err);
 }
 
 /* ---- one file ---- */

@@ -191,11 +191,8 @@ tn_status tn_set_read(tn_catalog *catalog, tn_index *index, const tn_set_place *
 {
     meeting m = {.catalog = catalog, .index = index, .place = place};
     TN_TRY(take_shards(&m, err));
-    if (m.read == 0) {
-        if (err != NULL)
-            *err = m.first_failure;
-        return m.first_failure.status;
-    }
+    if (m.read == 0)
+        return tn_fail_as(&m.first_failure, err);
     if (index->entry_count == 0)
         return TN_OK;
     TN_TRY(note_disagreements(&m, err));

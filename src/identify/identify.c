@@ -142,8 +142,7 @@ tn_status tn_identify_checkpoint(tn_context *context, const tn_checkpoint *check
 /* Whether a failure is the call's own, and not about the file. */
 static bool is_of_the_call(tn_status status)
 {
-    return status == TN_INVALID || status == TN_NO_MEMORY || status == TN_OVER_BUDGET || status == TN_CANCELLED ||
-           status == TN_FORKED || status == TN_INTERNAL;
+    return tn_status_is_of_process(status) || status == TN_INVALID || status == TN_INTERNAL;
 }
 
 static tn_status give(tn_draft *draft, tn_answer **out, tn_error *err)
@@ -173,11 +172,8 @@ static tn_status answer_failure(tn_context *context, const char *path, tn_contai
                                 const tn_error *failure, tn_answer **out, tn_error *err)
 {
     tn_draft *draft;
-    if (is_of_the_call(failure->status)) {
-        if (err != NULL)
-            *err = *failure;
-        return failure->status;
-    }
+    if (is_of_the_call(failure->status))
+        return tn_fail_as(failure, err);
     TN_TRY(begin_without_checkpoint(context, path, container, &draft, err));
     tn_draft_fail(draft, failure, state_of(failure->status, TN_STATE_UNREADABLE));
     return give(draft, out, err);

@@ -139,11 +139,6 @@ static bool is_file(const char *path)
     return tn_os_info_at(path, true, &info, NULL) == TN_OK && info.kind == TN_OS_REGULAR && !info.placeholder;
 }
 
-static bool is_about_memory(tn_status status)
-{
-    return status == TN_NO_MEMORY || status == TN_OVER_BUDGET;
-}
-
 static tn_status read_source(tn_context *context, tn_draft *draft, tn_source *source, tn_error *err)
 {
     uint64_t size = tn_source_size(source);
@@ -168,11 +163,9 @@ static tn_status read_sidecar(tn_context *context, tn_draft *draft, const char *
     if (status == TN_OK)
         status = read_source(context, draft, source, &found);
     tn_source_release(source);
-    if (!is_about_memory(status))
+    if (!tn_status_is_of_memory(status))
         return TN_OK;
-    if (err != NULL)
-        *err = found;
-    return status;
+    return tn_fail_as(&found, err);
 }
 
 tn_status tn_sidecars_read(tn_context *context, tn_draft *draft, const char *path, tn_error *err)

@@ -7,14 +7,9 @@
 
 static tn_status make_room(tn_import *import, tn_error *err)
 {
-    if (import->item_count < import->item_capacity)
-        return TN_OK;
-    size_t capacity = import->item_capacity == 0 ? 128 : 2 * import->item_capacity;
     void *items = import->items;
-    TN_TRY(tn_retake(import->library->memory, &items, import->item_capacity * sizeof *import->items,
-                     capacity * sizeof *import->items, err));
+    TN_TRY(tn_make_room(import->library->memory, &items, &import->item_capacity, import->item_count, sizeof *import->items, 128, err));
     import->items = items;
-    import->item_capacity = capacity;
     return TN_OK;
 }
 

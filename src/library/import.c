@@ -113,8 +113,7 @@ static tn_status go_journalled(tn_import *import, int64_t job, tn_error *err)
     tn_status status = go(import, &found);
     if (status != TN_OK) {
         tn_journal_stop(&import->journal, status, found.message);
-        if (err != NULL)
-            *err = found;
+        (void)tn_fail_as(&found, err);
     }
     tn_journal_end(&import->journal);
     return status;

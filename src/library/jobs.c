@@ -176,9 +176,7 @@ static tn_status run_all(tn_library *library, const tn_import_options *options, 
         if (status == TN_OK || status == TN_BUSY || status == TN_NOT_FOUND || status == TN_INVALID ||
             status == TN_UNAVAILABLE)
             continue;
-        if (err != NULL)
-            *err = found;
-        return status;
+        return tn_fail_as(&found, err);
     }
     return TN_OK;
 }

@@ -36,14 +36,9 @@ size_t tn_known_bounds(tn_buffer *out, const char *folder)
 
 static tn_status make_room(tn_known *known, tn_error *err)
 {
-    if (known->count < known->capacity)
-        return TN_OK;
-    size_t capacity = known->capacity == 0 ? 256 : 2 * known->capacity;
-    void *files = known->files;
-    TN_TRY(tn_retake(known->memory, &files, known->capacity * sizeof *known->files, capacity * sizeof *known->files,
-                     err));
-    known->files = files;
-    known->capacity = capacity;
+    void *items = known->files;
+    TN_TRY(tn_make_room(known->memory, &items, &known->capacity, known->count, sizeof *known->files, 256, err));
+    known->files = items;
     return TN_OK;
 }
 

@@ -221,13 +221,9 @@ typedef struct id_list {
 
 static tn_status add_id(tn_library *library, id_list *list, int64_t id, tn_error *err)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 256 : 2 * list->capacity;
-        void *ids = list->ids;
-        TN_TRY(tn_retake(library->memory, &ids, list->capacity * sizeof *list->ids, capacity * sizeof *list->ids, err));
-        list->ids = ids;
-        list->capacity = capacity;
-    }
+    void *ids = list->ids;
+    TN_TRY(tn_make_room(library->memory, &ids, &list->capacity, list->count, sizeof *list->ids, 256, err));
+    list->ids = ids;
     list->ids[list->count++] = id;
     return TN_OK;
 }

@@ -12,17 +12,13 @@
 /* Failures that are this process's own, not the folder's. */
 static bool is_ours(tn_status status)
 {
-    return status == TN_NO_MEMORY || status == TN_OVER_BUDGET || status == TN_CANCELLED || status == TN_FORKED ||
-           status == TN_OVERFLOW;
+    return tn_status_is_of_process(status) || status == TN_OVERFLOW;
 }
 
 static tn_status not_listed(tn_walk *walk, tn_status status, const tn_error *found, tn_error *err)
 {
-    if (is_ours(status)) {
-        if (err != NULL)
-            *err = *found;
-        return status;
-    }
+    if (is_ours(status))
+        return tn_fail_as(found, err);
     if (status == TN_NOT_FOUND)
         walk->counts.vanished++;
     else
@@ -32,14 +28,9 @@ static tn_status not_listed(tn_walk *walk, tn_status status, const tn_error *fou
 
 static tn_status make_room(tn_walk *walk, tn_names *names, tn_error *err)
 {
-    if (names->count < names->capacity)
-        return TN_OK;
-    size_t capacity = names->capacity == 0 ? 64 : 2 * names->capacity;
     void *items = names->items;
-    TN_TRY(tn_retake(&walk->context->memory, &items, names->capacity * sizeof *names->items,
-                     capacity * sizeof *names->items, err));
+    TN_TRY(tn_make_room(&walk->context->memory, &items, &names->capacity, names->count, sizeof *names->items, 64, err));
     names->items = items;
-    names->capacity = capacity;
     return TN_OK;
 }
 

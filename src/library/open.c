@@ -78,11 +78,8 @@ static tn_status put_in_place(tn_library *library, const char *name, bool replac
     tn_status status = tn_os_rename(name, library->path.bytes, replace, &found);
     if (status == TN_EXISTS)
         return tn_os_remove(name, err);
-    if (status != TN_OK) {
-        if (err != NULL)
-            *err = found;
-        return status;
-    }
+    if (status != TN_OK)
+        return tn_fail_as(&found, err);
     return TN_OK;
 }
 

@@ -112,11 +112,8 @@ tn_status tn_place_look(const char *path, tn_place *out, tn_error *err)
     }
     if (status == TN_NOT_A_FILE)
         return not_a_library(path, "this is a folder or device, not a Tenure library", err);
-    if (status != TN_OK) {
-        if (err != NULL)
-            *err = found;
-        return status;
-    }
+    if (status != TN_OK)
+        return tn_fail_as(&found, err);
     tn_place place;
     status = read_header(&file, path, &place, err);
     tn_os_close(&file);

@@ -58,11 +58,6 @@ static tn_status refusal_make(tn_context *context, const char *path, uint64_t si
 
 /* ---- reading ---- */
 
-static bool is_about_memory(tn_status status)
-{
-    return status == TN_NO_MEMORY || status == TN_OVER_BUDGET;
-}
-
 /* A file whose header does not fit the budget, or that the system does not let us read, is that file's misfortune; the
  * others go on. */
 static bool is_about_the_file(tn_status status)
@@ -81,13 +76,6 @@ static void add_time(_Atomic uint64_t *sum, uint64_t began)
     atomic_fetch_add_explicit(sum, tn_os_monotonic_ns() - began, memory_order_relaxed);
 }
 
-static tn_status fail_as(const tn_error *found, tn_error *err)
-{
-    if (err != NULL)
-        *err = *found;
-    return found->status;
-}
-
 /* What could not be opened is named by its bytes alone. A file that the system did not let us read the first time and
  * does now would be told as less than it is, so that its first failure stands. */
 static tn_status identify_unopened(tn_context *context, const char *path, const tn_error *found, tn_answer **answer,
@@ -97,7 +85,7 @@ static tn_status identify_unopened(tn_context *context, const char *path, const 
     TN_TRY(tn_identify(context, path, NULL, &made, err));
     if (made->state != TN_STATE_UNREADABLE && is_about_the_file(found->status)) {
         tn_answer_destroy(made);
-        return fail_as(found, err);
+        return tn_fail_as(found, err);
     }
     *answer = made;
     return TN_OK;
@@ -110,8 +98,8 @@ static tn_status identify(tn_context *context, const char *path, tn_checkpoint *
     tn_status status = tn_checkpoint_open(context, path, NULL, checkpoint, &found);
     if (status == TN_OK)
         return tn_identify_checkpoint(context, *checkpoint, path, NULL, answer, err);
-    if (is_about_memory(status) || is_of_the_call(status))
-        return fail_as(&found, err);
+    if (tn_status_is_of_memory(status) || is_of_the_call(status))
+        return tn_fail_as(&found, err);
     return identify_unopened(context, path, &found, answer, err);
 }
 
@@ -189,9 +177,7 @@ tn_status tn_reading_take(tn_context *context, const char *path, tn_reading_time
     tn_reading_free(context, &reading);
     if (is_about_the_file(status))
         return tn_reading_refuse(context, path, 0, status, found.message, out, err);
-    if (err != NULL)
-        *err = found;
-    return status;
+    return tn_fail_as(&found, err);
 }
 
 tn_status tn_reading_refuse(tn_context *context, const char *path, uint64_t size_bytes, tn_status why,

@@ -20,14 +20,9 @@ bool tn_scan_same(const tn_os_info *now, uint64_t size, int64_t mtime_ns, const 
 
 static tn_status make_room(tn_walk *walk, tn_walk_stack *stack, tn_error *err)
 {
-    if (stack->count < stack->capacity)
-        return TN_OK;
-    size_t capacity = stack->capacity == 0 ? 64 : 2 * stack->capacity;
     void *items = stack->items;
-    TN_TRY(tn_retake(&walk->context->memory, &items, stack->capacity * sizeof *stack->items,
-                     capacity * sizeof *stack->items, err));
+    TN_TRY(tn_make_room(&walk->context->memory, &items, &stack->capacity, stack->count, sizeof *stack->items, 64, err));
     stack->items = items;
-    stack->capacity = capacity;
     return TN_OK;
 }
 

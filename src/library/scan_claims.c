@@ -266,11 +266,6 @@ static tn_status begin_owner(tn_walk *walk, const tn_walk_folder *folder, tn_nam
     return push_folders(walk, folder, names, components, true, err);
 }
 
-static bool is_of_the_process(tn_status status)
-{
-    return status == TN_NO_MEMORY || status == TN_OVER_BUDGET || status == TN_CANCELLED || status == TN_FORKED;
-}
-
 /* A pipeline whose model_index.json cannot be read has no components that are known: they are walked as folders. */
 static tn_status walk_model(tn_walk *walk, const tn_walk_folder *folder, tn_names *names,
                             const tn_folder_signs *signs, tn_error *err)
@@ -281,12 +276,10 @@ static tn_status walk_model(tn_walk *walk, const tn_walk_folder *folder, tn_name
     tn_status status = TN_OK;
     if (signs->pipeline)
         status = tn_folder_components(walk->context, folder->path, &components, &found);
-    if (is_of_the_process(status)) {
-        if (err != NULL)
-            *err = found;
-    } else {
+    if (tn_status_is_of_process(status))
+        (void)tn_fail_as(&found, err);
+    else
         status = begin_owner(walk, folder, names, signs, &components, err);
-    }
     tn_listing_free(&components);
     return status;
 }

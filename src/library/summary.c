@@ -18,16 +18,6 @@ typedef struct summary_block {
 
 /* ---- tables that grow ---- */
 
-static tn_status grow(summary_block *b, void **items, size_t *capacity, size_t count, size_t size, tn_error *err)
-{
-    if (count < *capacity)
-        return TN_OK;
-    size_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
-    TN_TRY(tn_retake(b->memory, items, *capacity * size, wanted * size, err));
-    *capacity = wanted;
-    return TN_OK;
-}
-
 static tn_status keep(summary_block *b, tn_text text, tn_text *out, tn_error *err)
 {
     tn_text kept = tn_arena_text(&b->arena, text.bytes, text.size);
@@ -41,7 +31,7 @@ static tn_status add_total(summary_block *b, tn_text base, tn_text type, uint64_
                            tn_error *err)
 {
     void *items = b->totals;
-    TN_TRY(grow(b, &items, &b->total_capacity, b->summary.total_count, sizeof *b->totals, err));
+    TN_TRY(tn_make_room(b->memory, &items, &b->total_capacity, b->summary.total_count, sizeof *b->totals, 16, err));
     b->totals = items;
     tn_base_total *total = &b->totals[b->summary.total_count];
     *total = (tn_base_total){.models = models, .bytes = bytes};
@@ -56,7 +46,8 @@ static tn_status add_problem(summary_block *b, tn_text path, tn_state state, tn_
                              tn_error *err)
 {
     void *items = b->problems;
-    TN_TRY(grow(b, &items, &b->problem_capacity, b->summary.problem_count, sizeof *b->problems, err));
+    TN_TRY(tn_make_room(b->memory, &items, &b->problem_capacity, b->summary.problem_count, sizeof *b->problems, 16,
+                        err));
     b->problems = items;
     tn_problem *problem = &b->problems[b->summary.problem_count];
     *problem = (tn_problem){.state = state};

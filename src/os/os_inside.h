@@ -34,6 +34,15 @@ static inline void tn_os_alter_info(const char *path, tn_os_info *info)
         hooks->alter_info(hooks->user, path, info);
 }
 
+/* How much of a transfer lies where a file can have bytes at all. */
+static inline size_t tn_os_reachable(uint64_t offset, size_t size)
+{
+    const uint64_t end = INT64_MAX;
+    if (offset >= end)
+        return 0;
+    return size > end - offset ? (size_t)(end - offset) : size;
+}
+
 /* End the process at once: from outside, as a kill would; or as by a fault of its own. */
 void tn_os_die_killed(void);
 void tn_os_die_crashed(void);

@@ -295,14 +295,6 @@ void tn_os_close(tn_os_file *file)
 
 /* ---- reading and writing ---- */
 
-static size_t reachable(uint64_t offset, size_t size)
-{
-    const uint64_t end = INT64_MAX;
-    if (offset >= end)
-        return 0;
-    return size > end - offset ? (size_t)(end - offset) : size;
-}
-
 static DWORD piece(size_t left)
 {
     return (DWORD)(left < TRANSFER_MAX ? left : TRANSFER_MAX);
@@ -316,7 +308,7 @@ static OVERLAPPED at_offset(uint64_t offset)
 tn_status tn_os_read(const tn_os_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, tn_error *err)
 {
     TN_TRY(tn_os_before((tn_os_call){.operation = TN_OP_READ, .file = file, .offset = offset, .size = size}, err));
-    size_t wanted = reachable(offset, size);
+    size_t wanted = tn_os_reachable(offset, size);
     size_t done = 0;
     while (done < wanted) {
         OVERLAPPED at = at_offset(offset + done);
@@ -339,7 +331,7 @@ tn_status tn_os_read(const tn_os_file *file, uint64_t offset, void *bytes, size_
 
 static tn_status write_all(const tn_os_file *file, uint64_t offset, const void *bytes, size_t size, tn_error *err)
 {
-    if (reachable(offset, size) < size)
+    if (tn_os_reachable(offset, size) < size)
         return tn_os_fail_win32(err, ERROR_FILE_TOO_LARGE, "WriteFile", NULL);
     size_t done = 0;
     while (done < size) {

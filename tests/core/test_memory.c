@@ -214,9 +214,51 @@ static void the_system_allocator_takes_resizes_and_gives_back(void **state)
     assert_null(system.resize(system.user, block, 100000, 0));
 }
 
+static void an_array_doubles_when_it_is_full_and_only_then(void **state)
+{
+    (void)state;
+    test_memory memory;
+    test_memory_init(&memory, 1000);
+    void *items = NULL;
+    size_t capacity = 0;
+    assert_int_equal(tn_make_room(&memory.source, &items, &capacity, 0, 8, 4, NULL), TN_OK);
+    assert_int_equal(capacity, 4);
+    memset(items, 0x5a, 32);
+    assert_int_equal(tn_make_room(&memory.source, &items, &capacity, 3, 8, 4, NULL), TN_OK);
+    assert_int_equal(capacity, 4);
+    assert_int_equal(tn_make_room(&memory.source, &items, &capacity, 4, 8, 4, NULL), TN_OK);
+    assert_int_equal(capacity, 8);
+    assert_int_equal(((unsigned char *)items)[31], 0x5a);
+    assert_int_equal(memory.budget.used, 64);
+    tn_give(&memory.source, items, capacity * 8);
+    test_memory_assert_clean(&memory);
+}
+
+static void an_array_that_cannot_grow_stays_as_it_was(void **state)
+{
+    (void)state;
+    test_memory memory;
+    test_memory_init(&memory, 40);
+    void *items = NULL;
+    size_t capacity = 0;
+    assert_int_equal(tn_make_room(&memory.source, &items, &capacity, 0, 8, 4, NULL), TN_OK);
+    void *before = items;
+    assert_int_equal(tn_make_room(&memory.source, &items, &capacity, 4, 8, 4, NULL), TN_OVER_BUDGET);
+    assert_ptr_equal(items, before);
+    assert_int_equal(capacity, 4);
+    tn_give(&memory.source, items, 32);
+    items = NULL;
+    capacity = 0;
+    assert_int_equal(tn_make_room(&memory.source, &items, &capacity, 0, 8, SIZE_MAX / 2, NULL), TN_OVERFLOW);
+    assert_null(items);
+    test_memory_assert_clean(&memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_array_doubles_when_it_is_full_and_only_then),
+        cmocka_unit_test(an_array_that_cannot_grow_stays_as_it_was),
         cmocka_unit_test(a_charge_up_to_the_limit_succeeds_and_one_past_it_does_not),
         cmocka_unit_test(a_refusal_says_what_was_needed_and_what_there_is),
         cmocka_unit_test(sums_near_2_64_do_not_wrap),

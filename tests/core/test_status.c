@@ -268,9 +268,28 @@ static void a_path_keeps_its_end(void **state)
     assert_string_equal(err.file + 1530, "/name");
 }
 
+static void a_failure_is_passed_on_whole_and_told_from_others(void **state)
+{
+    (void)state;
+    tn_error found, err;
+    (void)tn_fail(&found, TN_OVER_BUDGET, "too much");
+    tn_error_at_tensor(&found, "a", 1);
+    assert_int_equal(tn_fail_as(&found, &err), TN_OVER_BUDGET);
+    assert_string_equal(err.message, "too much");
+    assert_string_equal(err.tensor, "a");
+    assert_int_equal(tn_fail_as(&found, NULL), TN_OVER_BUDGET);
+    for (int status = TN_OK; status < TN_STATUS_COUNT; status++) {
+        bool memory = status == TN_NO_MEMORY || status == TN_OVER_BUDGET;
+        assert_int_equal(tn_status_is_of_memory((tn_status)status), memory);
+        assert_int_equal(tn_status_is_of_process((tn_status)status),
+                         memory || status == TN_CANCELLED || status == TN_FORKED);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failure_is_passed_on_whole_and_told_from_others),
         cmocka_unit_test(each_status_has_its_word_and_a_sentence),
         cmocka_unit_test(a_word_is_lower_case_and_stands_once),
         cmocka_unit_test(a_status_becomes_the_right_thing_at_each_edge),

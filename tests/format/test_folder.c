@@ -13,18 +13,6 @@
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static int up(void **state)
-{
-    format_folder_make();
-    return format_context_up(state);
-}
-
-static int down(void **state)
-{
-    format_folder_remove();
-    return format_context_down(state);
-}
-
 static tn_checkpoint *open_folder(tn_context *context, const char *name)
 {
     tn_checkpoint *out = NULL;
@@ -450,26 +438,26 @@ static void the_components_of_a_pipeline_are_told_to_who_walks_folders(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_pipeline_is_one_model_with_its_components_before_the_names, up, down),
-        cmocka_unit_test_setup_teardown(every_scalar_of_its_json_files_is_metadata, up, down),
-        cmocka_unit_test_setup_teardown(a_component_that_is_not_there_is_named_and_the_others_are_read, up, down),
-        cmocka_unit_test_setup_teardown(a_damaged_component_is_a_finding_with_its_file, up, down),
-        cmocka_unit_test_setup_teardown(full_precision_is_read_and_other_variants_are_noted, up, down),
-        cmocka_unit_test_setup_teardown(a_component_in_shards_is_read_by_its_index_or_without_one, up, down),
-        cmocka_unit_test_setup_teardown(weights_without_a_reader_are_a_finding_and_no_failure, up, down),
-        cmocka_unit_test_setup_teardown(a_transformers_folder_keeps_the_names_of_its_tensors, up, down),
-        cmocka_unit_test_setup_teardown(a_folder_that_is_no_model_is_refused, up, down),
-        cmocka_unit_test_setup_teardown(a_broken_model_index_is_refused_with_its_file, up, down),
-        cmocka_unit_test_setup_teardown(components_are_plain_names_with_a_library_and_a_class, up, down),
-        cmocka_unit_test_setup_teardown(a_pipeline_has_256_components_at_most, up, down),
-        cmocka_unit_test_setup_teardown(a_key_that_stands_twice_is_a_warning_and_the_first_counts, up, down),
-        cmocka_unit_test_setup_teardown(keys_are_4096_bytes_long_at_most_and_longer_ones_are_left_out, up, down),
-        cmocka_unit_test_setup_teardown(a_json_file_gives_65536_pairs_at_most, up, down),
-        cmocka_unit_test_setup_teardown(a_config_is_4_MiB_at_most, up, down),
-        cmocka_unit_test_setup_teardown(a_folder_of_more_than_65536_names_is_refused, up, down),
+        cmocka_unit_test_setup_teardown(a_pipeline_is_one_model_with_its_components_before_the_names, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(every_scalar_of_its_json_files_is_metadata, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_component_that_is_not_there_is_named_and_the_others_are_read, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_damaged_component_is_a_finding_with_its_file, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(full_precision_is_read_and_other_variants_are_noted, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_component_in_shards_is_read_by_its_index_or_without_one, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(weights_without_a_reader_are_a_finding_and_no_failure, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_transformers_folder_keeps_the_names_of_its_tensors, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_folder_that_is_no_model_is_refused, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_broken_model_index_is_refused_with_its_file, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(components_are_plain_names_with_a_library_and_a_class, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_pipeline_has_256_components_at_most, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_key_that_stands_twice_is_a_warning_and_the_first_counts, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(keys_are_4096_bytes_long_at_most_and_longer_ones_are_left_out, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_json_file_gives_65536_pairs_at_most, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_config_is_4_MiB_at_most, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_folder_of_more_than_65536_names_is_refused, format_folder_up, format_folder_down),
         cmocka_unit_test(names_alone_tell_whether_a_folder_is_a_model),
         cmocka_unit_test(loose_checkpoints_beside_a_config_are_not_swallowed),
-        cmocka_unit_test_setup_teardown(the_components_of_a_pipeline_are_told_to_who_walks_folders, up, down),
+        cmocka_unit_test_setup_teardown(the_components_of_a_pipeline_are_told_to_who_walks_folders, format_folder_up, format_folder_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,18 +19,6 @@
 /* Three tensors of two F32 each: 24 bytes. */
 #define WHOLE "{\"metadata\":{\"total_size\":24},\"weight_map\":{\"c\":\"" SECOND "\",\"a\":\"" FIRST "\",\"b\":\"" FIRST "\"}}"
 
-static int up(void **state)
-{
-    format_folder_make();
-    return format_context_up(state);
-}
-
-static int down(void **state)
-{
-    format_folder_remove();
-    return format_context_down(state);
-}
-
 static void write_whole(void)
 {
     format_write_tensors(FIRST, NAMES("a", "b"));
@@ -410,24 +398,24 @@ static void only_a_link_into_the_blobs_of_the_same_cached_repository_is_followed
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_index_and_each_of_its_shards_open_the_whole_set, up, down),
-        cmocka_unit_test_setup_teardown(a_shard_opened_alone_is_only_itself, up, down),
-        cmocka_unit_test_setup_teardown(a_shard_without_an_index_opens_alone_with_a_warning, up, down),
-        cmocka_unit_test_setup_teardown(a_shard_that_its_index_does_not_name_opens_alone_with_a_warning, up, down),
-        cmocka_unit_test_setup_teardown(an_index_of_a_variant_is_found_for_its_shards, up, down),
-        cmocka_unit_test_setup_teardown(a_missing_shard_is_named_and_the_others_are_listed, up, down),
-        cmocka_unit_test_setup_teardown(a_set_without_any_of_its_shards_is_refused, up, down),
-        cmocka_unit_test_setup_teardown(a_damaged_shard_is_told_and_its_tensors_are_left_out, up, down),
-        cmocka_unit_test_setup_teardown(a_short_shard_keeps_its_tensors_and_says_so, up, down),
-        cmocka_unit_test_setup_teardown(tensors_that_are_not_where_the_index_says_make_it_stale, up, down),
-        cmocka_unit_test_setup_teardown(a_tensor_in_two_shards_is_a_duplicate, up, down),
-        cmocka_unit_test_setup_teardown(a_file_beside_the_set_that_looks_like_a_part_is_a_warning, up, down),
-        cmocka_unit_test_setup_teardown(a_wrong_total_size_is_a_note, up, down),
-        cmocka_unit_test_setup_teardown(an_index_is_believed_in_nothing, up, down),
-        cmocka_unit_test_setup_teardown(hostile_indexes_are_refused, up, down),
-        cmocka_unit_test_setup_teardown(two_hundred_thousand_tensors_that_no_shard_has_are_counted_once, up, down),
-        cmocka_unit_test_setup_teardown(an_index_names_16384_files_at_most, up, down),
-        cmocka_unit_test_setup_teardown(an_index_file_is_64_MiB_at_most, up, down),
+        cmocka_unit_test_setup_teardown(an_index_and_each_of_its_shards_open_the_whole_set, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_shard_opened_alone_is_only_itself, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_shard_without_an_index_opens_alone_with_a_warning, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_shard_that_its_index_does_not_name_opens_alone_with_a_warning, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(an_index_of_a_variant_is_found_for_its_shards, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_missing_shard_is_named_and_the_others_are_listed, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_set_without_any_of_its_shards_is_refused, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_damaged_shard_is_told_and_its_tensors_are_left_out, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_short_shard_keeps_its_tensors_and_says_so, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(tensors_that_are_not_where_the_index_says_make_it_stale, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_tensor_in_two_shards_is_a_duplicate, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_file_beside_the_set_that_looks_like_a_part_is_a_warning, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_wrong_total_size_is_a_note, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(an_index_is_believed_in_nothing, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(hostile_indexes_are_refused, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(two_hundred_thousand_tensors_that_no_shard_has_are_counted_once, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(an_index_names_16384_files_at_most, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(an_index_file_is_64_MiB_at_most, format_folder_up, format_folder_down),
         cmocka_unit_test(shards_are_known_by_five_digits_of_five),
         cmocka_unit_test(indexes_are_known_with_and_without_a_variant),
         cmocka_unit_test(only_a_link_into_the_blobs_of_the_same_cached_repository_is_followed),

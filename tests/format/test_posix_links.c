@@ -12,18 +12,6 @@
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define SNAPSHOT "models--o--m/snapshots/0123"
 
-static int up(void **state)
-{
-    format_folder_make();
-    return format_context_up(state);
-}
-
-static int down(void **state)
-{
-    format_folder_remove();
-    return format_context_down(state);
-}
-
 static void link_to(const char *target, const char *relative)
 {
     assert_int_equal(symlink(target, format_path(relative)), 0);
@@ -130,12 +118,12 @@ static void a_link_that_the_user_names_is_followed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_set_in_a_cache_is_read_through_its_links, up, down),
-        cmocka_unit_test_setup_teardown(a_component_in_a_cache_is_read_through_its_links, up, down),
-        cmocka_unit_test_setup_teardown(a_shard_that_links_anywhere_else_is_unsafe, up, down),
-        cmocka_unit_test_setup_teardown(a_cached_shard_whose_blob_is_gone_is_missing, up, down),
-        cmocka_unit_test_setup_teardown(a_component_that_is_a_link_is_not_entered, up, down),
-        cmocka_unit_test_setup_teardown(a_link_that_the_user_names_is_followed, up, down),
+        cmocka_unit_test_setup_teardown(a_set_in_a_cache_is_read_through_its_links, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_component_in_a_cache_is_read_through_its_links, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_shard_that_links_anywhere_else_is_unsafe, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_cached_shard_whose_blob_is_gone_is_missing, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_component_that_is_a_link_is_not_entered, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_link_that_the_user_names_is_followed, format_folder_up, format_folder_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

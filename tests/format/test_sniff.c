@@ -11,18 +11,6 @@
 #include "format/sniff.h"
 #include "support/format.h"
 
-static int up(void **state)
-{
-    format_folder_make();
-    return format_context_up(state);
-}
-
-static int down(void **state)
-{
-    format_folder_remove();
-    return format_context_down(state);
-}
-
 static tn_container sniff(tn_context *context, const void *bytes, size_t size)
 {
     tn_source *source = NULL;
@@ -356,20 +344,20 @@ static void real_files_are_named_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_container_is_named_by_its_first_bytes, up, down),
-        cmocka_unit_test_setup_teardown(every_beginning_cut_short_has_an_answer, up, down),
-        cmocka_unit_test_setup_teardown(a_zip_is_named_by_its_entries, up, down),
-        cmocka_unit_test_setup_teardown(a_tar_is_an_archive_unless_its_members_are_torchs, up, down),
-        cmocka_unit_test_setup_teardown(zeros_are_told_only_when_both_ends_are_zero, up, down),
-        cmocka_unit_test_setup_teardown(unfinished_downloads_are_known_by_their_suffix_or_the_record_beside_them, up,
-                                        down),
-        cmocka_unit_test_setup_teardown(an_unfinished_download_opens_with_an_error_or_is_refused, up, down),
-        cmocka_unit_test_setup_teardown(folders_are_named_by_the_names_in_them, up, down),
-        cmocka_unit_test_setup_teardown(a_path_that_is_not_there_is_an_error_that_names_it, up, down),
-        cmocka_unit_test_setup_teardown(what_claims_to_be_weights_and_is_something_else_is_told_as_that, up, down),
-        cmocka_unit_test_setup_teardown(safetensors_under_another_name_is_read, up, down),
+        cmocka_unit_test_setup_teardown(a_container_is_named_by_its_first_bytes, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(every_beginning_cut_short_has_an_answer, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_zip_is_named_by_its_entries, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_tar_is_an_archive_unless_its_members_are_torchs, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(zeros_are_told_only_when_both_ends_are_zero, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(unfinished_downloads_are_known_by_their_suffix_or_the_record_beside_them, format_folder_up,
+                                        format_folder_down),
+        cmocka_unit_test_setup_teardown(an_unfinished_download_opens_with_an_error_or_is_refused, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(folders_are_named_by_the_names_in_them, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(a_path_that_is_not_there_is_an_error_that_names_it, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(what_claims_to_be_weights_and_is_something_else_is_told_as_that, format_folder_up, format_folder_down),
+        cmocka_unit_test_setup_teardown(safetensors_under_another_name_is_read, format_folder_up, format_folder_down),
         cmocka_unit_test(every_container_has_a_word_of_its_own),
-        cmocka_unit_test_setup_teardown(real_files_are_named_right, up, down),
+        cmocka_unit_test_setup_teardown(real_files_are_named_right, format_folder_up, format_folder_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

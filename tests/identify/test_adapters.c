@@ -14,7 +14,6 @@
 #include "identify/pattern.h"
 #include "support/identify_corpus.h"
 
-static corpus known;
 
 typedef enum style { KOHYA, PEFT, OLD_DIFFUSERS, LOHA, LOKR, LOKR_FACTORED, DORA, STYLES } style;
 
@@ -460,21 +459,6 @@ static void every_suffix_is_taken_off_at_its_place(void **state)
     }
 }
 
-static int open_known(void **state)
-{
-    (void)state;
-    corpus_open(&known);
-    corpus_read(&known, "headers.ndjson.gz");
-    return 0;
-}
-
-static int close_known(void **state)
-{
-    (void)state;
-    corpus_close(&known);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,5 +477,5 @@ int main(void)
         cmocka_unit_test(a_file_of_very_many_tensors_is_not_looked_at_as_an_adapter),
         cmocka_unit_test(every_suffix_is_taken_off_at_its_place),
     };
-    return cmocka_run_group_tests(tests, open_known, close_known);
+    return cmocka_run_group_tests(tests, corpus_open_known, corpus_close_known);
 }

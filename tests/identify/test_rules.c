@@ -17,7 +17,6 @@
 #include "identify/rules_parse.h"
 #include "support/identify_corpus.h"
 
-static corpus known;
 
 enum { FILES_MAX = 64, NAME_BYTES = 128 };
 
@@ -485,18 +484,9 @@ static void a_pattern_of_many_stars_ends(void **state)
 
 static int open_known(void **state)
 {
-    (void)state;
-    corpus_open(&known);
-    corpus_read(&known, "headers.ndjson.gz");
+    (void)corpus_open_known(state);
     corpus_read(&known, "loras.ndjson.gz");
     list_files();
-    return 0;
-}
-
-static int close_known(void **state)
-{
-    (void)state;
-    corpus_close(&known);
     return 0;
 }
 
@@ -521,5 +511,5 @@ int main(void)
         cmocka_unit_test(a_prefix_is_taken_off_for_its_type_only),
         cmocka_unit_test(a_pattern_of_many_stars_ends),
     };
-    return cmocka_run_group_tests(tests, open_known, close_known);
+    return cmocka_run_group_tests(tests, open_known, corpus_close_known);
 }

@@ -12,7 +12,6 @@
 #include "identify/pattern.h"
 #include "support/identify_corpus.h"
 
-static corpus known;
 
 static const corpus_header *header(const char *id)
 {
@@ -220,21 +219,6 @@ static void evidence_names_tensors_and_tells_against_when_asked(void **state)
     tn_checkpoint_release(checkpoint);
 }
 
-static int open_known(void **state)
-{
-    (void)state;
-    corpus_open(&known);
-    corpus_read(&known, "headers.ndjson.gz");
-    return 0;
-}
-
-static int close_known(void **state)
-{
-    (void)state;
-    corpus_close(&known);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,5 +234,5 @@ int main(void)
         cmocka_unit_test(sentinels_tell_what_an_sdxl_model_predicts),
         cmocka_unit_test(evidence_names_tensors_and_tells_against_when_asked),
     };
-    return cmocka_run_group_tests(tests, open_known, close_known);
+    return cmocka_run_group_tests(tests, corpus_open_known, corpus_close_known);
 }

@@ -190,3 +190,15 @@ void format_write_tensors(const char *relative, const char *const *names)
     format_write(relative, file.bytes, file.size);
     format_bytes_free(&file);
 }
+
+int format_folder_up(void **state)
+{
+    format_folder_make();
+    return format_context_up(state);
+}
+
+int format_folder_down(void **state)
+{
+    format_folder_remove();
+    return format_context_down(state);
+}

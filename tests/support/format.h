@@ -9,6 +9,9 @@
 /* cmocka fixtures: *state is a tn_context with a budget of 1 GiB; taking it down asserts that nothing is charged. */
 int format_context_up(void **state);
 int format_context_down(void **state);
+/* The same with the scratch folder, made and removed. */
+int format_folder_up(void **state);
+int format_folder_down(void **state);
 
 typedef struct format_bytes {
     char *bytes;

@@ -202,3 +202,20 @@ tn_answer *corpus_identify(corpus *c, const corpus_header *header, const corpus_
     tn_checkpoint_release(checkpoint);
     return answer;
 }
+
+corpus known;
+
+int corpus_open_known(void **state)
+{
+    (void)state;
+    corpus_open(&known);
+    corpus_read(&known, "headers.ndjson.gz");
+    return 0;
+}
+
+int corpus_close_known(void **state)
+{
+    (void)state;
+    corpus_close(&known);
+    return 0;
+}

@@ -36,6 +36,11 @@ void corpus_read(corpus *c, const char *file); /* "headers.ndjson.gz" */
 void corpus_close(corpus *c);
 const corpus_header *corpus_find(const corpus *c, const char *id, size_t size);
 
+/* The 163 headers with labels, for a group of tests: open and close are its setup and teardown. */
+extern corpus known;
+int corpus_open_known(void **state);
+int corpus_close_known(void **state);
+
 /* How a header is changed on its way into a checkpoint. */
 typedef struct corpus_change {
     const char *prefix;          /* put before every name */
