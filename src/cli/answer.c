@@ -198,23 +198,28 @@ static bool is_near(const tn_answer *answer, const tn_evidence *evidence)
            evidence->rule.bytes[size] == '/';
 }
 
-/* What spoke against others: the near ones first, the rest counted. JSON has them all. */
+static bool is_shown(const tn_answer *answer, const tn_evidence *evidence)
+{
+    return evidence->weight < 0 && (answer->type.size == 0 || is_near(answer, evidence));
+}
+
+/* What spoke against others a person may have taken it for; the rest is counted, and in the JSON. */
 static void against_lines(tn_cli *cli, const tn_answer *answer)
 {
-    size_t total = 0;
-    for (int near = 1; near >= 0; near--)
-        for (size_t i = 0; i < answer->evidence_count; i++) {
-            const tn_evidence *evidence = &answer->evidence[i];
-            if (evidence->weight >= 0 || is_near(answer, evidence) != (near == 1))
-                continue;
-            if (total++ < AGAINST_SHOWN)
-                evidence_line(cli, evidence);
-        }
-    if (total <= AGAINST_SHOWN)
+    size_t lines = 0, rest = 0;
+    for (size_t i = 0; i < answer->evidence_count; i++) {
+        const tn_evidence *evidence = &answer->evidence[i];
+        if (is_shown(answer, evidence) && lines++ < AGAINST_SHOWN)
+            evidence_line(cli, evidence);
+        else
+            rest += evidence->weight < 0;
+    }
+    if (rest == 0)
         return;
-    char rest[64];
-    int size = snprintf(rest, sizeof rest, "%zu others, farther away: --json lists them", total - AGAINST_SHOWN);
-    why_line(cli, TN_STYLE_DIM, "against", tn_text_of(""), rest, (size_t)size);
+    char text[64];
+    int size = snprintf(text, sizeof text, "%zu %s: --json lists %s", rest, rest == 1 ? "other" : "others",
+                        rest == 1 ? "it" : "them");
+    why_line(cli, TN_STYLE_DIM, "against", tn_text_of(""), text, (size_t)size);
 }
 
 static void why_lines(tn_cli *cli, const tn_answer *answer)

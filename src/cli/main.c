@@ -300,6 +300,8 @@ static bool run_simple(tn_cli *cli, tn_error *err, tn_status *status)
         print_man(cli, about);
     else if (settings->verb == TN_VERB_COMPLETION)
         print_completion(cli, word);
+    else if (settings->verb == TN_VERB_NONE && settings->json)
+        *status = tn_fail(err, TN_INVALID, "a verb is missing: `tenure help` lists them");
     else if (settings->verb == TN_VERB_NONE)
         tn_help_short(&cli->out.text);
     else

@@ -1,16 +1,5 @@
 /* `tenure probe`: what each path is, from its header alone, without a library. */
 #include "cli/cli.h"
-#include "os/os.h"
-
-/* A folder that is no model itself may be full of models: that is import's to find out. */
-static void hint_at_import(tn_cli *cli, const char *path, const tn_answer *answer)
-{
-    tn_os_info info;
-    if (answer->state != TN_STATE_UNSUPPORTED || tn_os_info_at(path, true, &info, NULL) != TN_OK)
-        return;
-    if (info.kind == TN_OS_FOLDER)
-        tn_cli_note(cli, "%s is a folder and no model: `tenure import` finds the models in it", path);
-}
 
 static tn_status probe_one(tn_cli *cli, const char *path, tn_error *err)
 {
@@ -24,7 +13,6 @@ static tn_status probe_one(tn_cli *cli, const char *path, tn_error *err)
         tn_answer_line(cli, answer, cli->settings.why);
     if (tn_state_needs_a_look(answer->state))
         tn_cli_raise(cli, 1);
-    hint_at_import(cli, path, answer);
     tn_answer_destroy(answer);
     return status;
 }

@@ -105,31 +105,15 @@ tn_status tn_container_of(tn_context *context, const char *path, tn_container *o
 
 /* ---- refusing what is not read ---- */
 
-/* What to tell of a file that holds something other than its suffix claims. */
-static const char *instead_of_weights(tn_container container)
-{
-    if (container == TN_CONTAINER_HTML)
-        return "a web page was saved in place of the file: fetch it again";
-    if (container == TN_CONTAINER_GIT_LFS_POINTER)
-        return "this is a Git LFS pointer, not the file it points to: fetch that (git lfs pull)";
-    if (container == TN_CONTAINER_ZEROS)
-        return "the file holds nothing but zeros: its room was set aside and never filled";
-    if (container == TN_CONTAINER_ARCHIVE)
-        return "the file is an archive: unpack it first";
-    if (container == TN_CONTAINER_IMAGE)
-        return "the file is a picture";
-    return container == TN_CONTAINER_TEXT ? "the file is a text" : "the bytes are not those of any known weight format";
-}
-
 static tn_status refuse(const char *path, tn_container container, tn_error *err)
 {
     tn_status status = TN_UNSUPPORTED;
     if (container == TN_CONTAINER_EMPTY)
-        status = tn_fail(err, TN_EMPTY, "the file is empty");
+        status = tn_fail(err, TN_EMPTY, "%s", tn_container_accident(container));
     else if (tn_container_is_weights(container))
         tn_fail(err, status, "there is no reader for %s files", tn_container_word(container));
     else if (tn_name_claims_weights(path))
-        status = tn_fail(err, TN_NOT_WEIGHTS, "%s", instead_of_weights(container));
+        status = tn_fail(err, TN_NOT_WEIGHTS, "%s", tn_container_accident(container));
     else
         tn_fail(err, status, "this is no weight file: %s", tn_container_word(container));
     tn_error_at_file(err, path);

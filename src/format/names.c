@@ -73,3 +73,27 @@ tn_status tn_path_has_download_record(tn_context *context, const char *path, boo
     tn_buffer_free(&record);
     return status;
 }
+
+const char *tn_container_accident(tn_container container)
+{
+    static const struct {
+        tn_container container;
+        const char *says;
+    } accidents[] = {
+        {TN_CONTAINER_HTML,
+         "a web page was saved in place of the model: fetch it again (the site may ask you to log in first)"},
+        {TN_CONTAINER_GIT_LFS_POINTER,
+         "this is a Git LFS pointer, not the model: run `git lfs pull` in its repository"},
+        {TN_CONTAINER_EMPTY, "the file is empty: fetch it again"},
+        {TN_CONTAINER_ZEROS,
+         "the file holds only zeros, as an interrupted download or copy leaves it: fetch it again"},
+        {TN_CONTAINER_PARTIAL_DOWNLOAD, "the download has not finished: let it go on, or fetch it again"},
+        {TN_CONTAINER_ARCHIVE, "this is an archive, not a model: unpack it first"},
+        {TN_CONTAINER_IMAGE, "this is a picture, not a model"},
+        {TN_CONTAINER_TEXT, "this is text, not a model: fetch it again"},
+    };
+    for (size_t i = 0; i < sizeof accidents / sizeof *accidents; i++)
+        if (accidents[i].container == container)
+            return accidents[i].says;
+    return "what is in the file is no weight format that is known: fetch it again";
+}

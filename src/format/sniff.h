@@ -38,6 +38,8 @@ bool tn_name_is_partial(const char *path);
 /* A suffix that claims model weights: .safetensors, .ckpt, .pt, .pth, .bin, .gguf, ... */
 bool tn_name_claims_weights(const char *path);
 bool tn_name_claims_safetensors(const char *path);
+/* A sentence for a file that claims weights by its name and holds this instead: what happened, and what to do. */
+const char *tn_container_accident(tn_container container);
 /* Whether a download tool's record lies beside the file (NAME.aria2), so that it has not finished. */
 tn_status tn_path_has_download_record(tn_context *context, const char *path, bool *out, tn_error *err);
 

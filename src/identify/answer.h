@@ -40,6 +40,10 @@ void tn_metadata_curate(tn_draft *draft, const tn_checkpoint *checkpoint);
 /* A number from the metadata such as ss_network_alpha; NaN when it is not there or none. */
 double tn_metadata_alpha(const tn_checkpoint *checkpoint);
 
+/* What speaks for a row that matches, and against the rows that nearly do (evidence.c). */
+void tn_tell_for(tn_draft *draft, const tn_match *match);
+void tn_tell_against(tn_draft *draft, const tn_matches *matches);
+
 /* What the rows that match come to: state, type, base, variant, candidates, evidence, names, numbers. */
 void tn_decide(tn_draft *draft, const tn_facts *facts, const tn_matches *matches);
 

@@ -228,92 +228,6 @@ static void decide_prediction(tn_draft *draft, const tn_facts *facts, const tn_r
     }
 }
 
-/* ---- evidence ---- */
-
-/* "its name [320, 4, 3, 3]" of the tensor that a condition found. */
-static tn_text name_tensor(tn_draft *draft, const tn_match *match, const tn_condition *c)
-{
-    const tn_view all = {match->view.facts, {"", 0}, match->view.facts->rules->prefix_count, false};
-    const tn_tensor *tensor = c->exact && !match->view.layers ? tn_view_find(c->whole ? &all : &match->view, c->name)
-                                                              : NULL;
-    if (tensor == NULL)
-        return tn_arena_format(&draft->arena, "%s", c->name.bytes);
-    char shape[160];
-    size_t size = 0;
-    for (uint32_t i = 0; i < tensor->rank && i < TN_RULES_DIMENSIONS_MAX; i++) {
-        char digits[24];
-        size_t length = 0;
-        for (uint64_t n = tensor->shape[i]; length == 0 || n > 0; n /= 10)
-            digits[length++] = (char)('0' + n % 10);
-        if (i > 0) {
-            shape[size++] = ',';
-            shape[size++] = ' ';
-        }
-        while (length > 0)
-            shape[size++] = digits[--length];
-    }
-    return tn_arena_format(&draft->arena, "%.*s [%.*s]", (int)tensor->name.size, tensor->name.bytes, (int)size, shape);
-}
-
-static void tell_conditions(tn_draft *draft, const tn_match *match, tn_range range)
-{
-    const tn_rules *rules = match->view.facts->rules;
-    for (uint32_t i = 0; i < range.count; i++) {
-        const tn_condition *c = &rules->conditions[range.first + i];
-        if (c->says.size == 0 || c->or_next)
-            continue;
-        tn_text name = c->name.size > 0 ? name_tensor(draft, match, c) : (tn_text){NULL, 0};
-        tn_draft_say(draft, match->row->name, 1,
-                     name.bytes != NULL ? tn_arena_format(&draft->arena, "%s: %s", c->says.bytes, name.bytes)
-                                        : c->says);
-    }
-}
-
-/* The first tensor that a row asks for, so that every row's evidence names one. */
-static const tn_condition *first_has(const tn_match *match)
-{
-    const tn_rules *rules = match->view.facts->rules;
-    const tn_range ranges[] = {match->row->conditions, match->family->conditions};
-    for (size_t i = 0; i < 2; i++)
-        for (uint32_t j = 0; j < ranges[i].count; j++)
-            if (rules->conditions[ranges[i].first + j].kind == TN_HAS &&
-                rules->conditions[ranges[i].first + j].exact)
-                return &rules->conditions[ranges[i].first + j];
-    return NULL;
-}
-
-static void tell_row(tn_draft *draft, const tn_match *match)
-{
-    const tn_row_rule *row = match->row;
-    const tn_adapter_table *table = match->view.facts->adapter;
-    const tn_condition *has = first_has(match);
-    if (row->parts.count > 0 && table != NULL && table->count > 0) {
-        tn_text path = tn_module_path(&table->modules[0]);
-        tn_draft_say(draft, row->name, 2,
-                     tn_arena_format(&draft->arena, "%s: all %u layers it changes are there, such as %.*s",
-                                     row->says.bytes, (unsigned)table->count, (int)path.size, path.bytes));
-    } else if (has != NULL) {
-        tn_text name = name_tensor(draft, match, has);
-        tn_draft_say(draft, row->name, 2,
-                     tn_arena_format(&draft->arena, "%s: %s", row->says.bytes, name.bytes != NULL ? name.bytes : ""));
-    } else {
-        tn_draft_say(draft, row->name, 2, row->says);
-    }
-    tell_conditions(draft, match, match->family->conditions);
-    tell_conditions(draft, match, row->conditions);
-}
-
-static void tell_against(tn_draft *draft, const tn_matches *matches)
-{
-    for (uint32_t i = 0; i < matches->miss_count && matches->misses != NULL; i++) {
-        const tn_near_miss *miss = &matches->misses[i];
-        const char *how = miss->failed->kind == TN_LACKS ? "is there and should not be" : "is not as it should be";
-        tn_text what = miss->failed->name.size > 0 ? miss->failed->name : TN_TEXT("a number");
-        tn_draft_say(draft, miss->row->name, -1,
-                     tn_arena_format(&draft->arena, "not %s: %s %s", miss->row->says.bytes, what.bytes, how));
-    }
-}
-
 /* ---- the adapter ---- */
 
 static bool has_target(const tn_text *targets, uint32_t count, tn_text target)
@@ -409,15 +323,15 @@ void tn_decide(tn_draft *draft, const tn_facts *facts, const tn_matches *matches
     }
     if (c.count == 0 || matches->overflow) {
         draft->answer.state = TN_STATE_UNKNOWN;
-        tell_against(draft, matches);
+        tn_tell_against(draft, matches);
         return;
     }
     bool by_metadata = ask_metadata(draft, &c, &claim);
     for (uint32_t i = 0; i < c.count; i++)
-        tell_row(draft, c.kept[i]);
+        tn_tell_for(draft, c.kept[i]);
     if (all_one_base(&c))
         answer_identified(draft, facts, &c, &claim, by_metadata);
     else
         answer_ambiguous(draft, &c);
-    tell_against(draft, matches);
+    tn_tell_against(draft, matches);
 }

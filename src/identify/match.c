@@ -252,7 +252,7 @@ static void count_by_sight(const tn_view *view, const tn_condition *c, uint64_t 
     }
 }
 
-static bool count_holds(const tn_view *view, const tn_condition *c, tn_variables *variables)
+uint64_t tn_match_count(const tn_view *view, const tn_condition *c)
 {
     tn_view all = whole_file(view);
     if (c->whole)
@@ -261,12 +261,16 @@ static bool count_holds(const tn_view *view, const tn_condition *c, tn_variables
     size_t rest = c->name.size - (size_t)(first + 1 - c->name.bytes);
     bool simple = !view->layers && c->kind == TN_COUNT && memchr(first + 1, '#', rest) == NULL &&
                   memchr(c->name.bytes, '*', c->name.size) == NULL;
-    uint64_t count, top, wanted;
+    uint64_t count, top;
     if (simple)
-        count = count_from_zero(view, c);
-    else
-        count_by_sight(view, c, &count, &top);
-    uint64_t found = c->kind == TN_TOP ? top : count;
+        return count_from_zero(view, c);
+    count_by_sight(view, c, &count, &top);
+    return c->kind == TN_TOP ? top : count;
+}
+
+static bool count_holds(const tn_view *view, const tn_condition *c, tn_variables *variables)
+{
+    uint64_t found = tn_match_count(view, c), wanted;
     if (c->variable != UINT32_MAX) {
         set_variable(variables, c->variable, found);
         return true;
@@ -430,7 +434,7 @@ static void ask_row(tn_matches *matches, const tn_view *view, const tn_family *f
         if (alone_enough(view, row))
             keep(matches, &match);
     } else if (matches->misses != NULL && matches->miss_count < matches->miss_max) {
-        matches->misses[matches->miss_count++] = (tn_near_miss){row, failed};
+        matches->misses[matches->miss_count++] = (tn_near_miss){row, failed, *view, match.variables};
     }
 }
 

@@ -22,6 +22,8 @@ typedef struct tn_match {
 typedef struct tn_near_miss {
     const tn_row_rule *row;
     const tn_condition *failed;
+    tn_view view;
+    tn_variables variables; /* as they stood at the condition */
 } tn_near_miss;
 
 typedef struct tn_matches {
@@ -32,6 +34,8 @@ typedef struct tn_matches {
     uint32_t miss_count, miss_max;
 } tn_matches;
 
+/* How many different numbers stand for # in the names a COUNT or TOP condition asks about. */
+uint64_t tn_match_count(const tn_view *view, const tn_condition *c);
 void tn_match_all(const tn_facts *facts, tn_matches *matches);
 /* The value of an expression of a row; false when it has none. */
 bool tn_match_value(const tn_rules *rules, const tn_variables *variables, tn_range steps, uint64_t *out);

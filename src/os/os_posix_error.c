@@ -51,7 +51,10 @@ static tn_status status_of(int number)
 tn_status tn_os_fail_errno(tn_error *err, int number, const char *what, const char *path)
 {
     tn_status status = status_of(number);
-    tn_fail(err, status, "%s (%s: errno %d)", tn_status_text(status), what, number);
+    if (status == TN_IO) /* says little by itself */
+        tn_fail(err, status, "%s (%s: errno %d)", tn_status_text(status), what, number);
+    else
+        tn_fail(err, status, "%s", tn_status_text(status));
     if (path != NULL)
         tn_error_at_file(err, path);
     return status;

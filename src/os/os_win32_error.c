@@ -63,7 +63,10 @@ static tn_status status_of(DWORD code)
 tn_status tn_os_fail_win32(tn_error *err, DWORD code, const char *what, const char *path)
 {
     tn_status status = status_of(code);
-    tn_fail(err, status, "%s (%s: error %lu)", tn_status_text(status), what, (unsigned long)code);
+    if (status == TN_IO) /* says little by itself */
+        tn_fail(err, status, "%s (%s: error %lu)", tn_status_text(status), what, (unsigned long)code);
+    else
+        tn_fail(err, status, "%s", tn_status_text(status));
     if (path != NULL)
         tn_error_at_file(err, path);
     return status;

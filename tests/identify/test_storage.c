@@ -205,16 +205,20 @@ static void evidence_names_tensors_and_tells_against_when_asked(void **state)
     static const tn_identify_options options = {.size = sizeof options, .why = true};
     tn_checkpoint *checkpoint = corpus_checkpoint(&known, header("native/flux1_dev"), NULL);
     tn_answer *a;
-    bool named = false, against = false;
+    bool named = false, against = false, measured = false;
     assert_int_equal(tn_identify_checkpoint(known.context, checkpoint, NULL, &options, &a, NULL), TN_OK);
     for (size_t i = 0; i < a->evidence_count; i++) {
         named = named || (text_is(a->evidence[i].rule, "main/flux/dev") && a->evidence[i].weight > 0 &&
                           strstr(a->evidence[i].says.bytes, "guidance_in.in_layer.weight [3072, 256]") != NULL);
         against = against || (text_is(a->evidence[i].rule, "main/flux/schnell") && a->evidence[i].weight < 0 &&
                               strstr(a->evidence[i].says.bytes, "guidance_in.in_layer.weight") != NULL);
+        /* Fill reads 64 latent, 64 masked and 256 mask channels: architectures.md, FLUX.1 */
+        measured = measured || (text_is(a->evidence[i].rule, "main/flux/fill") && a->evidence[i].weight < 0 &&
+                                strstr(a->evidence[i].says.bytes, "img_in.weight is [3072, 64], it would be [3072, 384]"));
     }
     assert_true(named);
     assert_true(against);
+    assert_true(measured);
     tn_answer_destroy(a);
     tn_checkpoint_release(checkpoint);
 }
