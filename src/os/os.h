@@ -93,6 +93,19 @@ tn_status tn_os_folder_open(tn_memory_source *memory, const char *path, tn_os_fo
 tn_status tn_os_folder_next(tn_os_folder *folder, tn_os_entry *out, bool *more, tn_error *err);
 void tn_os_folder_close(tn_os_folder *folder); /* NULL accepted */
 
+/* ---- watching folders ---- */
+
+/* Told when something in the folders, or below them, was made, written and closed, renamed or removed. What it was is
+ * not told: the caller looks. Links are not followed. One thread. */
+typedef struct tn_os_watch tn_os_watch;
+/* TN_UNAVAILABLE: this system, or its limits, cannot; the caller looks from time to time instead. Network file systems
+ * may tell nothing of what other machines do. */
+tn_status tn_os_watch_open(tn_memory_source *memory, const char *const *folders, size_t count, tn_os_watch **out,
+                           tn_error *err);
+/* Wait at most timeout_ms. *changed false: nothing was told (a signal may have ended the wait early). */
+tn_status tn_os_watch_wait(tn_os_watch *watch, unsigned timeout_ms, bool *changed, tn_error *err);
+void tn_os_watch_close(tn_os_watch *watch); /* NULL accepted */
+
 /* ---- read-only windows on a file (never writable, never copy-on-write) ---- */
 
 typedef struct tn_os_window {

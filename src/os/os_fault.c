@@ -32,6 +32,7 @@ static const char *const names[TN_OP_COUNT] = {
     [TN_OP_THREAD] = "thread",
     [TN_OP_RUN] = "run",
     [TN_OP_PATH] = "path",
+    [TN_OP_WATCH] = "watch",
 };
 
 const char *tn_os_operation_name(tn_os_operation operation)
