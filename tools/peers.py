@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The real peers, side by side with Tenure on this machine: installs InvokeAI 6.14.2 (7 GB) and runs the benchmarks
-with its measured time instead of the one in the documentation.
+with its measured time instead of the one in the documentation. Before that, what PyTorch makes of every element type is
+compared with the recorded table, and 10,000 files with those of the real safetensors writer.
 
 Everything goes into build/peers-venv, which may be deleted afterwards. Run by `make peers`; what it prints belongs
 under docs/ with the commit it was measured on. Options are passed on to bench/run.py, such as --write.
@@ -64,11 +65,24 @@ def classify(folder):
     print(f"milliseconds a file: median {statistics.median(totals):.2f} least {min(totals):.2f} n={len(totals)}")
 
 
+def same_as_peers():
+    """The conversions of the installed PyTorch and the bytes of the installed safetensors."""
+    subprocess.run(["ninja", "-C", "build/release", "--quiet", "libtenure.so"], cwd=TOP, check=True)
+    checks = [
+        ["tests/weights/torch_conversions.py", "--check", "tests/data/weights/torch_conversions.txt"],
+        ["tests/end/differential_writer.py", "--count", "10000"],
+    ]
+    where = {**os.environ, "LIBTENURE": str(TOP / "build/release/libtenure.so")}
+    return all([subprocess.run([str(PYTHON), *check], cwd=TOP, env=where).returncode == 0 for check in checks])
+
+
 def main():
     if sys.argv[1:2] == ["--classify"]:
         classify(sys.argv[2])
         return 0
     install()
+    if not same_as_peers():
+        return 1
     sys.path.insert(0, str(TOP / "bench"))
     import run as bench
 

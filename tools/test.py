@@ -168,6 +168,9 @@ def stage_differential(log, result, args):
     code, output = run([str(python), "tests/end/differential_safetensors.py"], log,
                        {"TENURE": str(TOP / "build/dev/tenure")})
     counted(code, output, result, "differential test against safetensors 0.8.0")
+    code, output = run([str(python), "tests/end/differential_writer.py", "--count", "100000" if args.soak else "2000"], log,
+                       {"LIBTENURE": str(TOP / "build/dev/libtenure.so"), "TMPDIR": "/dev/shm"})
+    counted(code, output, result, "differential test against the writer of safetensors 0.8.0")
 
 
 def stage_demo(log, result, args):

@@ -4,9 +4,11 @@
 
 #include "checkpoint.h"
 #include "context.h"
+#include "convert.h"
 #include "digest.h"
 #include "identify.h"
 #include "library.h"
 #include "status.h"
+#include "writer.h"
 
 #endif

@@ -21,6 +21,7 @@ SEES = {
     "format": ["core", "os", "context", "io"],
     "digest": ["core", "os", "context", "io", "format"],
     "identify": ["core", "os", "context", "io", "format", "digest"],
+    "weights": ["core", "os", "context", "io", "format", "digest"],
     "library": ["core", "os", "context", "io", "format", "digest", "identify"],
     "cli": ["core", "os"],
 }
