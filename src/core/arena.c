@@ -23,9 +23,12 @@ void tn_arena_init(tn_arena *arena, tn_memory_source *memory, size_t max)
     *arena = (tn_arena){.memory = memory, .max = max, .next_block = FIRST_BLOCK};
 }
 
+/* A3: the first failure stays, and with no room left every taker comes to `take`, which looks for it. */
 static char *refuse(tn_arena *arena, tn_status status)
 {
-    arena->failed = status;
+    if (arena->failed == TN_OK)
+        arena->failed = status;
+    arena->end = arena->at;
     return NULL;
 }
 
@@ -35,7 +38,7 @@ static tn_arena_block *take_block(tn_arena *arena, size_t size)
     void *taken;
     tn_status status = tn_take(arena->memory, size, &taken, NULL);
     if (status != TN_OK) {
-        arena->failed = status;
+        (void)refuse(arena, status);
         return NULL;
     }
     tn_arena_block *block = taken;
@@ -121,7 +124,7 @@ void *tn_arena_take(tn_arena *arena, size_t size)
     return take(arena, size, ALIGNMENT);
 }
 
-char *tn_arena_take_bytes(tn_arena *arena, size_t size)
+char *tn_arena_take_bytes_anew(tn_arena *arena, size_t size)
 {
     return take(arena, size, 1);
 }
@@ -129,11 +132,8 @@ char *tn_arena_take_bytes(tn_arena *arena, size_t size)
 void *tn_arena_take_array(tn_arena *arena, size_t count, size_t size)
 {
     uint64_t bytes;
-    if (tn_mul_overflows(count, size, &bytes) || bytes > SIZE_MAX) {
-        if (arena->failed == TN_OK)
-            arena->failed = TN_LIMIT;
-        return NULL;
-    }
+    if (tn_mul_overflows(count, size, &bytes) || bytes > SIZE_MAX)
+        return refuse(arena, TN_LIMIT);
     void *items = tn_arena_take(arena, (size_t)bytes);
     if (items != NULL)
         memset(items, 0, (size_t)bytes);
@@ -142,12 +142,7 @@ void *tn_arena_take_array(tn_arena *arena, size_t count, size_t size)
 
 tn_text tn_arena_text(tn_arena *arena, const char *bytes, size_t size)
 {
-    if (size == SIZE_MAX) {
-        if (arena->failed == TN_OK)
-            arena->failed = TN_LIMIT;
-        return (tn_text){NULL, 0};
-    }
-    char *copy = tn_arena_take_bytes(arena, size + 1);
+    char *copy = size < SIZE_MAX ? tn_arena_take_bytes(arena, size + 1) : refuse(arena, TN_LIMIT);
     if (copy == NULL)
         return (tn_text){NULL, 0};
     if (size > 0)

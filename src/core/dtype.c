@@ -1,17 +1,22 @@
 /* The element types, out of dtype.def. As for statuses, the compiler checks that the enum of include/tenure/status.h
  * names the rows in the same order. */
-#include <assert.h>
-#include <string.h>
+#include "core/dtype.h"
 
-#include <tenure/status.h>
+#include <string.h>
 
 typedef struct row {
     const char *name;
-    unsigned char name_size, bits;
+    unsigned char name_size;
 } row;
 
 static const row rows[] = {
-#define TN_DTYPE(NAME, bits, text) {#NAME, sizeof(#NAME) - 1, bits},
+#define TN_DTYPE(NAME, bits, text) {#NAME, sizeof(#NAME) - 1},
+#include "core/dtype.def"
+#undef TN_DTYPE
+};
+
+const unsigned char tn_dtype_bits_table[] = {
+#define TN_DTYPE(NAME, bits, text) bits,
 #include "core/dtype.def"
 #undef TN_DTYPE
 };
@@ -38,7 +43,7 @@ const char *tn_dtype_name(tn_dtype dtype)
 unsigned tn_dtype_bits(tn_dtype dtype)
 {
     assert((unsigned)dtype < TN_DTYPE_COUNT);
-    return (unsigned)dtype < TN_DTYPE_COUNT ? rows[dtype].bits : 8;
+    return (unsigned)dtype < TN_DTYPE_COUNT ? tn_dtype_bits_table[dtype] : 8;
 }
 
 bool tn_dtype_from_name(const char *name, size_t size, tn_dtype *out)

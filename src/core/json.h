@@ -67,7 +67,7 @@ tn_json_kind tn_json_next_plain(tn_json *json);
 bool tn_json_skip(tn_json *json);
 /* The current KEY or STRING without its escapes, into `arena` when it has any, else borrowed from the bytes (and then
  * without a NUL behind it). bytes == NULL when there is no memory. */
-tn_text tn_json_text(const tn_json *json, tn_arena *arena);
+static inline tn_text tn_json_text(const tn_json *json, tn_arena *arena);
 /* Decode raw string contents into `out`, which has room for `size` bytes (it never grows). Returns the size. */
 size_t tn_json_unescape(const char *raw, size_t size, char *out);
 /* True when the current KEY or STRING equals `literal`, escapes decoded. */

@@ -10,6 +10,8 @@
 #ifndef TN_CORE_JSON_FAST_H
 #define TN_CORE_JSON_FAST_H
 
+#include <assert.h>
+
 #include "core/json.h"
 #include "core/json_scan.h"
 
@@ -62,21 +64,19 @@ static inline tn_json_kind tn_json_fast_string(tn_json *json, const char *at, un
     return tn_json_token(json, TN_JSON_STRING, at, end + 1, (state & TN_JSON_IN_OBJECT) | TN_JSON_MORE);
 }
 
-/* Read the digits at `at`. Returns where they end. NULL when there is none, when there may be more to the number, and
- * when a zero leads. Branches, not arithmetic, find the end: they are foreseen, and nothing waits. */
+/* Read the digits at `at`, TN_JSON_FAST_DIGITS at most: there may be more to the number. Returns where they end. NULL
+ * when there is none, and when a zero leads. */
 static inline const char *tn_json_fast_digits(const char *at, uint64_t *out)
 {
-    const char *begin = at, *limit = at + TN_JSON_FAST_DIGITS;
-    uint64_t value = 0;
-    if (tn_json_eight_digits(at, &value))
-        at += 8;
-    for (; tn_json_is_digit(*at) && at < limit; at++)
-        value = value * 10 + (uint64_t)(*at - '0');
-    bool ends = *at == ',' || *at == ']' || *at == '}';
-    if (TN_UNLIKELY(!ends || at == begin || (*begin == '0' && at - begin > 1)))
+    uint64_t value;
+    size_t count = tn_json_digits8(at, &value);
+    if (TN_UNLIKELY(count == 0 || (*at == '0' && count > 1)))
         return NULL;
+    if (count == 8)
+        for (unsigned digit; count < TN_JSON_FAST_DIGITS && (digit = tn_json_digit(at[count])) < 10; count++)
+            value = value * 10 + digit;
     *out = value;
-    return at;
+    return at + count;
 }
 
 /* `at` stands on a digit, and a value may come. */
@@ -84,7 +84,7 @@ static inline tn_json_kind tn_json_fast_uint(tn_json *json, const char *at, unsi
 {
     uint64_t value;
     const char *end = tn_json_fast_digits(at, &value);
-    if (TN_UNLIKELY(!end))
+    if (TN_UNLIKELY(!end || (*end != ',' && *end != ']' && *end != '}')))
         return tn_json_next_plain(json);
     json->text = at;
     json->text_size = (size_t)(end - at);
@@ -127,38 +127,66 @@ static inline tn_json_kind tn_json_next(tn_json *json)
  * forget it and read token by token: nothing has been changed. The texts looked for must be valid JSON where they
  * stand, for nothing else checks them: what was looked at, joined, must be one whole object or array. */
 typedef struct tn_json_look {
-    const char *at, *end;
+    const char *at;
+    const char *last; /* as far as `at` may be to look further: TN_JSON_FAST_BYTES can be read there */
 } tn_json_look;
 
 #define TN_JSON_LOOK_LEVELS 3 /* the most objects and arrays that the value may nest */
 
-/* False when the next token is not a value, or might be nested too deep. */
+/* False when the next token is not a value, might be nested too deep, or is near the end of the bytes. */
 static inline bool tn_json_look_begin(const tn_json *json, tn_json_look *look)
 {
-    *look = (tn_json_look){json->at, json->end};
+    if (json->end - json->at < TN_JSON_FAST_BYTES)
+        return false;
+    *look = (tn_json_look){json->at, json->end - TN_JSON_FAST_BYTES};
     return json->state == (TN_JSON_IN_OBJECT | TN_JSON_VALUE) && json->depth <= TN_JSON_DEPTH_MAX - TN_JSON_LOOK_LEVELS;
 }
 
-/* These bytes, no white space between. */
+/* These bytes, TN_JSON_FAST_BYTES at most, no white space between. */
 static inline bool tn_json_look_text(tn_json_look *look, const char *text)
 {
     size_t size = strlen(text);
-    if ((size_t)(look->end - look->at) < size || memcmp(look->at, text, size) != 0)
+    assert(size <= TN_JSON_FAST_BYTES);
+    if (look->at > look->last || !tn_json_same(look->at, text, size))
         return false;
     look->at += size;
     return true;
 }
 
-/* A string in quotes with no escape and ASCII alone; *text and *size are what stands between the quotes. */
-static inline bool tn_json_look_string(tn_json_look *look, const char **text, size_t *size)
+/* A short text that is looked for again and again: up to eight bytes as one number. */
+#define TN_JSON_WORD_MAX 8
+typedef struct tn_json_word {
+    uint64_t bytes, mask;
+    size_t size;
+} tn_json_word;
+
+static inline tn_json_word tn_json_word_of(const char *text, size_t size)
 {
-    if (look->end - look->at < 2 || *look->at != '"')
+    char padded[TN_JSON_WORD_MAX] = {0};
+    assert(size > 0 && size <= sizeof padded);
+    memcpy(padded, text, size);
+    return (tn_json_word){tn_load_le64(padded), UINT64_MAX >> (64 - 8 * size), size};
+}
+
+static inline bool tn_json_look_word(tn_json_look *look, const tn_json_word *word)
+{
+    if (look->at > look->last || ((tn_load_le64(look->at) ^ word->bytes) & word->mask) != 0)
         return false;
-    const char *begin = look->at + 1, *end = tn_json_scan(begin, look->end - 1);
+    look->at += word->size;
+    return true;
+}
+
+/* A string whose opening quote was looked at, with no escape and ASCII alone; *text and *size are what stands between
+ * the quotes. */
+static inline bool tn_json_look_string_rest(tn_json_look *look, const char **text, size_t *size)
+{
+    if (look->at > look->last)
+        return false;
+    const char *end = tn_json_scan(look->at, look->last + TN_JSON_FAST_BYTES - 1); /* one more can be read */
     if (*end != '"')
         return false;
-    *text = begin;
-    *size = (size_t)(end - begin);
+    *text = look->at;
+    *size = (size_t)(end - look->at);
     look->at = end + 1;
     return true;
 }
@@ -168,18 +196,34 @@ static inline bool tn_json_look_uints(tn_json_look *look, uint64_t *out, size_t 
 {
     const char *at = look->at;
     size_t n = 0;
-    if (look->end - at < 2 || *at != '[')
+    if (at > look->last || *at != '[')
         return false;
     do {
         at++;
-        if (n == max || look->end - at < TN_JSON_FAST_BYTES)
+        if (n == max || at > look->last)
             return false;
         at = tn_json_fast_digits(at, &out[n++]);
     } while (at && *at == ',');
-    if (!at || *at != ']')
+    if (!at || *at != ']') /* or the number goes on */
         return false;
     look->at = at + 1;
     *count = n;
+    return true;
+}
+
+/* An array of two such numbers, which stay apart: what is stored as two neighbours and loaded at once has to wait. */
+static inline bool tn_json_look_pair(tn_json_look *look, uint64_t *first, uint64_t *second)
+{
+    const char *at = look->at;
+    if (at > look->last || *at != '[')
+        return false;
+    at = tn_json_fast_digits(at + 1, first);
+    if (!at || *at != ',' || at > look->last)
+        return false;
+    at = tn_json_fast_digits(at + 1, second);
+    if (!at || *at != ']')
+        return false;
+    look->at = at + 1;
     return true;
 }
 
@@ -189,6 +233,13 @@ static inline void tn_json_look_take(tn_json *json, const tn_json_look *look)
     const char *bracket = look->at - 1;
     (void)tn_json_token(json, *bracket == '}' ? TN_JSON_OBJECT_END : TN_JSON_ARRAY_END, bracket, look->at,
                         json->after[json->depth]);
+}
+
+tn_text tn_json_text_escaped(const tn_json *json, tn_arena *arena);
+
+static inline tn_text tn_json_text(const tn_json *json, tn_arena *arena)
+{
+    return TN_LIKELY(!json->escaped) ? (tn_text){json->text, json->text_size} : tn_json_text_escaped(json, arena);
 }
 
 bool tn_json_is_escaped(const tn_json *json, const char *literal);

@@ -348,10 +348,8 @@ size_t tn_json_unescape(const char *raw, size_t size, char *out)
     return (size_t)(to - out);
 }
 
-tn_text tn_json_text(const tn_json *json, tn_arena *arena)
+tn_text tn_json_text_escaped(const tn_json *json, tn_arena *arena)
 {
-    if (!json->escaped)
-        return (tn_text){json->text, json->text_size};
     char *bytes = tn_arena_take_bytes(arena, json->text_size + 1);
     if (!bytes)
         return (tn_text){NULL, 0};

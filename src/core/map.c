@@ -63,7 +63,7 @@ static inline void hash_steps(hash_state *h, const uint8_t *bytes, size_t size)
         h->mixed = tn_mul_fold(load64(bytes + at) ^ h->secret, load64(bytes + at + 8) ^ h->mixed);
 }
 
-/* The last 0 to STEP bytes, read in two halves that may overlap, and the size of all. */
+/* The last bytes, STEP of them or all there are, read in two halves that may overlap, and the size of all. */
 static inline uint64_t hash_end(hash_state h, const uint8_t *bytes, size_t size, size_t total)
 {
     uint64_t low = 0, high = 0;
@@ -80,22 +80,21 @@ static inline uint64_t hash_end(hash_state h, const uint8_t *bytes, size_t size,
     return tn_mul_fold(mixed ^ root7, (uint64_t)total ^ h.secret);
 }
 
-/* The bytes that full steps are for: all but the last 1 to STEP. */
+/* The bytes that full steps are for, of STEP or more: all but the last 1 to STEP. What remains is read from the end, so
+ * that no branch depends on how many there are. */
 static inline size_t steps_of(size_t size)
 {
-    return size > 0 ? (size - 1) / STEP * STEP : 0;
-}
-
-static inline uint64_t hash_rest(hash_state h, const uint8_t *bytes, size_t size, size_t total)
-{
-    size_t steps = steps_of(size);
-    hash_steps(&h, bytes, steps);
-    return hash_end(h, size > 0 ? bytes + steps : bytes, size - steps, total);
+    return (size - 1) / STEP * STEP;
 }
 
 uint64_t tn_hash(uint64_t seed, const void *bytes, size_t size)
 {
-    return hash_rest(hash_begin(seed), bytes, size, size);
+    const uint8_t *begin = bytes;
+    hash_state h = hash_begin(seed);
+    if (size < STEP)
+        return hash_end(h, begin, size, size);
+    hash_steps(&h, begin, steps_of(size));
+    return hash_end(h, begin + size - STEP, STEP, size);
 }
 
 /* Two runs read as one. */
@@ -121,30 +120,45 @@ static void take_joined(pair *p, uint8_t *out, size_t size)
     }
 }
 
-/* Steps inside the head and inside the tail are read where they are; only what lies across both is joined. */
+/* The full steps of a pair of STEP bytes or more: those inside the head and inside the tail are read where they are, and
+ * only the one that lies across both is joined. */
+static void hash_pair_steps(hash_state *h, pair p)
+{
+    size_t steps = steps_of(p.head_size + p.tail_size);
+    size_t in_head = p.head_size / STEP * STEP;
+    if (in_head > steps)
+        in_head = steps;
+    if (in_head > 0) {
+        hash_steps(h, (const uint8_t *)p.head, in_head);
+        p.head += in_head;
+        p.head_size -= in_head;
+        steps -= in_head;
+    }
+    if (p.head_size > 0 && steps > 0) {
+        uint8_t joined[STEP];
+        take_joined(&p, joined, STEP);
+        hash_steps(h, joined, STEP);
+        steps -= STEP;
+    }
+    if (steps > 0)
+        hash_steps(h, (const uint8_t *)p.tail, steps);
+}
+
 uint64_t tn_hash_pair(uint64_t seed, const char *head, size_t head_size, const char *tail, size_t tail_size)
 {
     pair p = {head, tail, head_size, tail_size};
     size_t total = head_size + tail_size;
     hash_state h = hash_begin(seed);
-    size_t in_head = head_size / STEP * STEP;
-    if (in_head > steps_of(total))
-        in_head = steps_of(total);
-    if (in_head > 0) {
-        hash_steps(&h, (const uint8_t *)head, in_head);
-        p.head += in_head;
-        p.head_size -= in_head;
-    }
-    uint8_t joined[STEP];
-    if (p.head_size > 0 && total - in_head > STEP) {
-        take_joined(&p, joined, STEP);
-        hash_steps(&h, joined, STEP);
-    }
-    if (p.head_size == 0)
-        return hash_rest(h, (const uint8_t *)p.tail, p.tail_size, total);
-    size_t last = total - in_head;
-    take_joined(&p, joined, last);
-    return hash_end(h, joined, last, total);
+    if (total >= STEP)
+        hash_pair_steps(&h, p);
+    if (tail_size >= STEP)
+        return hash_end(h, (const uint8_t *)tail + tail_size - STEP, STEP, total);
+    uint8_t last[STEP];
+    size_t size = total < STEP ? total : STEP, from_head = size - tail_size;
+    p.head = from_head > 0 ? head + head_size - from_head : head;
+    p.head_size = from_head;
+    take_joined(&p, last, size);
+    return hash_end(h, last, size, total);
 }
 
 /* ---- the seed ---- */

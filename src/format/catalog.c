@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/dtype.h"
 #include "core/error.h"
 #include "format/catalog_inside.h"
 #include "format/limits.h"
@@ -181,15 +182,18 @@ tn_status tn_catalog_expect(tn_catalog *catalog, uint64_t count, tn_error *err)
     return tn_name_index_reserve(&catalog->names, (uint32_t)wanted, err);
 }
 
-/* Product of the shape, multiplied from left to right as the reference reader does: a 0 in front of a product that
- * would overflow makes it 0, one behind it comes too late. */
-static bool sizes_overflow(const tn_tensor_spec *spec, uint64_t *elements, uint64_t *bits)
+/* Copy the shape and multiply it, from left to right as the reference reader does: a 0 in front of a product that would
+ * overflow makes it 0, one behind it comes too late. */
+static bool sizes_overflow(const tn_tensor_spec *spec, uint64_t *shape, uint64_t *elements, uint64_t *bits)
 {
-    *elements = 1;
-    for (uint32_t i = 0; i < spec->rank; i++)
-        if (tn_mul_overflows(*elements, spec->shape[i], elements))
+    uint64_t product = 1;
+    for (uint32_t i = 0; i < spec->rank; i++) {
+        shape[i] = spec->shape[i];
+        if (tn_mul_overflows(product, shape[i], &product))
             return true;
-    return tn_mul_overflows(*elements, tn_dtype_bits(spec->dtype), bits);
+    }
+    *elements = product;
+    return tn_mul_overflows(product, tn_dtype_bits_of(spec->dtype), bits);
 }
 
 static tn_status refuse_tensor(const tn_tensor_spec *spec, tn_status status, const char *why, tn_error *err)
@@ -233,18 +237,22 @@ static char *take_name(tn_catalog *catalog, const tn_tensor_spec *spec)
     return name;
 }
 
-/* What is checked of a tensor before anything is written. */
+/* What is checked of a tensor before it is written. */
 typedef struct extent {
+    uint64_t *shape; /* the copy that stays */
     uint64_t elements, size_bytes;
     uint64_t offset, stored_bytes, end;
 } extent;
 
-static tn_status check(const tn_catalog *catalog, const tn_tensor_spec *spec, extent *out, tn_error *err)
+static tn_status check(tn_catalog *catalog, const tn_tensor_spec *spec, extent *out, tn_error *err)
 {
     uint64_t bits = 0;
     if (TN_UNLIKELY(spec->rank > TN_RANK_MAX))
         return refuse_tensor(spec, TN_LIMIT, "the shape has too many dimensions", err);
-    if (TN_UNLIKELY(sizes_overflow(spec, &out->elements, &bits)))
+    out->shape = take_shape(catalog, spec->rank);
+    if (TN_UNLIKELY(out->shape == NULL))
+        return tn_arena_status(&catalog->arena, err);
+    if (TN_UNLIKELY(sizes_overflow(spec, out->shape, &out->elements, &bits)))
         return refuse_tensor(spec, TN_OVERFLOW, "the shape's product does not fit 64 bits", err); /* C3 */
     if (TN_UNLIKELY(bits % 8 != 0))
         return refuse_tensor(spec, TN_BAD_LAYOUT, "its packed elements do not fill whole bytes", err);
@@ -264,8 +272,7 @@ static tn_status make_room(tn_catalog *catalog, tn_error *err)
 }
 
 /* Written in place, field by field: a copy of a whole record would wait for its pieces. */
-static void write_tensor(tn_catalog *catalog, const tn_tensor_spec *spec, const extent *x, tn_text name,
-                         const uint64_t *shape)
+static void write_tensor(tn_catalog *catalog, const tn_tensor_spec *spec, const extent *x, tn_text name)
 {
     tn_storage *storage = (tn_storage *)catalog->storages.items + catalog->storages.count;
     storage->part = catalog->parts.count - 1;
@@ -277,7 +284,7 @@ static void write_tensor(tn_catalog *catalog, const tn_tensor_spec *spec, const 
     tensor->name = name;
     tensor->dtype = spec->dtype;
     tensor->rank = spec->rank;
-    tensor->shape = shape;
+    tensor->shape = x->shape;
     tensor->strides = NULL;
     tensor->storage = catalog->storages.count; /* C1 */
     tensor->element_offset = 0;
@@ -292,24 +299,22 @@ static void write_tensor(tn_catalog *catalog, const tn_tensor_spec *spec, const 
 
 tn_status tn_catalog_add_tensor(tn_catalog *catalog, const tn_tensor_spec *spec, tn_error *err)
 {
-    extent x;
+    extent x = {.shape = NULL};
     assert(catalog->parts.count > 0);
+    char *bytes = take_name(catalog, spec);
+    if (TN_UNLIKELY(bytes == NULL))
+        return tn_arena_status(&catalog->arena, err);
+    tn_text name = {bytes, catalog->prefix.size + spec->name_size};
+    /* Looked up by the bytes it was copied from, which are at hand sooner than the copy. */
+    tn_text sought = {catalog->prefix.size > 0 ? bytes : spec->name, name.size};
+    uint32_t tag = tn_name_index_tag(&catalog->names, sought);
     TN_TRY(check(catalog, spec, &x, err));
     TN_TRY(make_room(catalog, err));
-    uint64_t *shape = take_shape(catalog, spec->rank);
-    char *name = take_name(catalog, spec);
-    if (name == NULL || shape == NULL)
-        return tn_arena_status(&catalog->arena, err);
-    for (uint32_t i = 0; i < spec->rank; i++)
-        shape[i] = spec->shape[i];
-    tn_text text = {name, catalog->prefix.size + spec->name_size};
-    /* Looked up by the bytes it was copied from, which are at hand sooner than the copy. */
-    tn_text sought = {catalog->prefix.size > 0 ? name : spec->name, text.size};
     uint32_t number = catalog->tensors.count, holder = number;
-    TN_TRY(tn_name_index_put(&catalog->names, catalog->tensors.items, sought, number, &holder, err));
+    TN_TRY(tn_name_index_put_tagged(&catalog->names, catalog->tensors.items, sought, tag, number, &holder, err));
     if (TN_UNLIKELY(holder != number))
         return refuse_tensor(spec, TN_DUPLICATE, "two tensors have this name", err); /* C2 */
-    write_tensor(catalog, spec, &x, text, shape);
+    write_tensor(catalog, spec, &x, name);
     return TN_OK;
 }
 

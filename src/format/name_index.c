@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/map.h"
 
 #define CAPACITY_MIN 64u
 #define CAPACITY_MAX 0x80000000u
@@ -21,7 +20,7 @@ void tn_name_index_free(tn_name_index *index)
         return;
     tn_give(index->memory, index->slots, index->capacity * sizeof *index->slots);
     index->slots = NULL;
-    index->count = index->capacity = 0;
+    index->count = index->capacity = index->room = 0;
 }
 
 static const tn_text *name_of(const tn_name_index *index, const void *items, uint32_t number)
@@ -44,6 +43,7 @@ static tn_status grow_to(tn_name_index *index, uint32_t capacity, tn_error *err)
     TN_TRY(tn_take_array(index->memory, capacity, sizeof *index->slots, &slots, err));
     wider.slots = slots;
     wider.capacity = capacity;
+    wider.room = capacity / 4 * 3; /* N1 */
     for (uint32_t i = 0; i < index->capacity; i++)
         if (index->slots[i].number != 0)
             put_tag(&wider, index->slots[i].tag, index->slots[i].number);
@@ -76,12 +76,11 @@ static inline uint32_t seek(const tn_name_index *index, const void *items, const
     return at;
 }
 
-tn_status tn_name_index_put(tn_name_index *index, const void *items, tn_text name, uint32_t number, uint32_t *holder,
-                            tn_error *err)
+tn_status tn_name_index_put_beside(tn_name_index *index, const void *items, tn_text name, uint32_t tag,
+                                   uint32_t number, uint32_t *holder, tn_error *err)
 {
-    if (TN_UNLIKELY(index->count >= index->capacity / 4 * 3))
-        TN_TRY(tn_name_index_reserve(index, index->count + 1, err)); /* N1 */
-    uint32_t tag = (uint32_t)tn_hash(index->seed, name.bytes, name.size);
+    if (index->count >= index->room)
+        TN_TRY(tn_name_index_reserve(index, index->count + 1, err));
     uint32_t at = seek(index, items, name.bytes, name.size, tag);
     *holder = number;
     if (index->slots[at].number != 0) {

@@ -17,31 +17,34 @@
 #define SHAPE_ROOM 32u       /* ranks up to this are held without taking memory */
 #define BYTES_AN_ENTRY 100u  /* of a header, about: so many tensors it may have */
 #define GUESS_MAX 16384u     /* and no more are made room for beforehand: a long header may be all spaces */
-#define DTYPE_NAME_MAX 11u
+
+/* One entry as it is read: the tensor that it becomes, built in place. */
+typedef struct entry {
+    uint64_t begin; /* data_offsets[0] */
+    tn_tensor_spec tensor;
+    uint64_t end; /* data_offsets[1] */
+    size_t key_at;
+    unsigned seen; /* a bit for each field */
+} entry;
 
 typedef struct reading {
     tn_catalog *catalog;
+    tn_arena *arena; /* the catalog's */
     tn_source *source;
     const tn_safetensors_place *place;
     tn_json json;
     uint64_t data_start;
     bool metadata_seen;
-    char last_dtype_name[DTYPE_NAME_MAX + 1]; /* neighbours mostly share their dtype */
-    size_t last_dtype_size;
+    uint64_t next; /* where the next tensor's bytes begin, while each began where the one before it ended */
+    bool in_order;
+    tn_json_word last_dtype_word; /* its name and closing quote: neighbours mostly share their dtype */
     tn_dtype last_dtype;
+    entry entry; /* the present one: made once, because to clear it takes as long as to read a number */
     uint64_t small[SHAPE_ROOM];
     uint64_t *wide; /* TN_RANK_MAX numbers once a shape asked for more */
     uint64_t unknown_fields, unknown_at;
     tn_text unknown_name;
 } reading;
-
-/* One entry as it is read: the tensor that it becomes, built in place. */
-typedef struct entry {
-    tn_tensor_spec tensor;
-    uint64_t begin, end; /* data_offsets */
-    size_t key_at;
-    unsigned seen; /* a bit for each field */
-} entry;
 
 enum { FIELD_DTYPE = 1, FIELD_SHAPE = 2, FIELD_OFFSETS = 4, FIELD_ALL = 7 };
 
@@ -92,41 +95,20 @@ static tn_status count_of(const reading *r, const entry *e, uint64_t *out, tn_er
     return unexpected(r, e, "only whole numbers without sign, fraction or exponent may stand here", err);
 }
 
-/* A loop, because names of dtypes are shorter than a call of memcmp is long. */
-static inline bool is_last_dtype(const reading *r, const char *name, size_t size)
+/* C128 has a name in Tenure and none in this format. */
+static bool dtype_of(const char *name, size_t size, tn_dtype *out)
 {
-    size_t same = 0;
-    if (size != r->last_dtype_size)
-        return false;
-    while (same < size && name[same] == r->last_dtype_name[same])
-        same++;
-    return same == size;
-}
-
-/* Find a dtype by its name; the last one that was found is asked first. */
-static bool dtype_of(reading *r, const char *name, size_t size, tn_dtype *out)
-{
-    if (TN_LIKELY(is_last_dtype(r, name, size))) {
-        *out = r->last_dtype;
-        return true;
-    }
-    /* C128 has a name in Tenure and none in this format. */
-    if (!tn_dtype_from_name(name, size, out) || *out == TN_C128 || size > DTYPE_NAME_MAX)
-        return false;
-    memcpy(r->last_dtype_name, name, size);
-    r->last_dtype_size = size;
-    r->last_dtype = *out;
-    return true;
+    return tn_dtype_from_name(name, size, out) && *out != TN_C128;
 }
 
 static tn_status read_dtype(reading *r, entry *e, tn_error *err)
 {
     if (r->json.kind != TN_JSON_STRING)
         return unexpected(r, e, "dtype is not a string", err);
-    tn_text name = tn_json_text(&r->json, tn_catalog_arena(r->catalog));
+    tn_text name = tn_json_text(&r->json, r->arena);
     if (name.bytes == NULL)
-        return tn_arena_status(tn_catalog_arena(r->catalog), err);
-    if (!dtype_of(r, name.bytes, name.size, &e->tensor.dtype))
+        return tn_arena_status(r->arena, err);
+    if (!dtype_of(name.bytes, name.size, &e->tensor.dtype))
         return refuse(r, e, TN_UNKNOWN_DTYPE, "the format has no such dtype", err);
     return TN_OK;
 }
@@ -237,27 +219,44 @@ static tn_status read_items(reading *r, entry *e, tn_error *err)
     return TN_OK;
 }
 
+/* The dtype whose opening quote was looked at; the last one that was found is asked for first. */
+static inline bool look_dtype(reading *r, tn_json_look *look, tn_dtype *out)
+{
+    const char *name;
+    size_t size;
+    if (TN_LIKELY(tn_json_look_word(look, &r->last_dtype_word))) {
+        *out = r->last_dtype;
+        return true;
+    }
+    if (!tn_json_look_string_rest(look, &name, &size) || !dtype_of(name, size, out))
+        return false;
+    if (size < TN_JSON_WORD_MAX) {
+        r->last_dtype_word = tn_json_word_of(name, size + 1);
+        r->last_dtype = *out;
+    }
+    return true;
+}
+
 /* {"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}, to the letter as the reference writes it. False: it is written
  * in another way, and nothing was read. */
-static bool read_usual(reading *r, entry *e)
+static inline bool read_usual(reading *r, entry *e)
 {
     tn_json_look look;
-    const char *dtype;
-    size_t dtype_size, rank = 0, count;
-    uint64_t offsets[2];
-    if (!tn_json_look_begin(&r->json, &look) || !tn_json_look_text(&look, "{\"dtype\":") ||
-        !tn_json_look_string(&look, &dtype, &dtype_size) || !tn_json_look_text(&look, ",\"shape\":"))
+    size_t rank = 0;
+    uint64_t begin, end;
+    if (!tn_json_look_begin(&r->json, &look) || !tn_json_look_text(&look, "{\"dtype\":\"") ||
+        !look_dtype(r, &look, &e->tensor.dtype) || !tn_json_look_text(&look, ",\"shape\":"))
         return false;
     if (!tn_json_look_text(&look, "[]") && !tn_json_look_uints(&look, r->small, SHAPE_ROOM, &rank))
         return false;
-    if (!tn_json_look_text(&look, ",\"data_offsets\":") || !tn_json_look_uints(&look, offsets, 2, &count) ||
-        count != 2 || !tn_json_look_text(&look, "}") || !dtype_of(r, dtype, dtype_size, &e->tensor.dtype))
+    if (!tn_json_look_text(&look, ",\"data_offsets\":") || !tn_json_look_pair(&look, &begin, &end) ||
+        !tn_json_look_text(&look, "}"))
         return false;
     tn_json_look_take(&r->json, &look);
     e->tensor.rank = (uint32_t)rank;
     e->tensor.shape = r->small;
-    e->begin = offsets[0];
-    e->end = offsets[1];
+    e->begin = begin;
+    e->end = end;
     return true;
 }
 
@@ -270,39 +269,48 @@ static tn_status add_entry(reading *r, entry *e, tn_error *err)
         return refuse(r, e, TN_OVERFLOW, "its place in the file does not fit 64 bits", err);
     e->tensor.offset = r->data_start + e->begin;
     e->tensor.stored_bytes = e->end - e->begin;
+    r->in_order = r->in_order && e->tensor.offset == r->next;
+    r->next = file_end;
     tn_status status = tn_catalog_add_tensor(r->catalog, &e->tensor, err);
     return TN_LIKELY(status == TN_OK) ? TN_OK : add_place(err, status, r, e->key_at);
 }
 
-static tn_status read_entry(reading *r, tn_error *err)
+/* An entry written in whatever way. */
+static tn_status read_unusual(reading *r, entry *e, tn_error *err)
 {
-    tn_text name = tn_json_text(&r->json, tn_catalog_arena(r->catalog));
-    entry e = {.tensor = {.name = name.bytes, .name_size = name.size}, .key_at = r->json.token_at};
-    if (TN_UNLIKELY(name.bytes == NULL))
-        return tn_arena_status(tn_catalog_arena(r->catalog), err);
-    if (TN_LIKELY(read_usual(r, &e)))
-        return add_entry(r, &e, err);
     tn_json_next(&r->json);
     if (r->json.kind == TN_JSON_OBJECT_BEGIN)
-        TN_TRY(read_fields(r, &e, err));
-    else if (r->json.kind == TN_JSON_ARRAY_BEGIN)
-        TN_TRY(read_items(r, &e, err));
-    else
-        return unexpected(r, &e, "an entry is neither an object nor an array", err);
-    return add_entry(r, &e, err);
+        return read_fields(r, e, err);
+    if (r->json.kind == TN_JSON_ARRAY_BEGIN)
+        return read_items(r, e, err);
+    return unexpected(r, e, "an entry is neither an object nor an array", err);
+}
+
+static tn_status read_entry(reading *r, tn_error *err)
+{
+    entry *e = &r->entry;
+    tn_text name = tn_json_text(&r->json, r->arena);
+    if (TN_UNLIKELY(name.bytes == NULL))
+        return tn_arena_status(r->arena, err);
+    e->tensor.name = name.bytes;
+    e->tensor.name_size = name.size;
+    e->key_at = r->json.token_at;
+    e->seen = 0;
+    if (TN_UNLIKELY(!read_usual(r, e)))
+        TN_TRY(read_unusual(r, e, err));
+    return add_entry(r, e, err);
 }
 
 /* ---- metadata ---- */
 
 static tn_status add_pair(reading *r, tn_text key, tn_text value, size_t key_at, tn_error *err)
 {
-    tn_arena *arena = tn_catalog_arena(r->catalog);
     size_t head = strlen(r->place->metadata_head);
     char *joined = (char *)(uintptr_t)key.bytes;
     if (head > 0) {
-        joined = tn_arena_take_bytes(arena, head + key.size);
+        joined = tn_arena_take_bytes(r->arena, head + key.size);
         if (joined == NULL)
-            return tn_arena_status(arena, err);
+            return tn_arena_status(r->arena, err);
         memcpy(joined, r->place->metadata_head, head);
         memcpy(joined + head, key.bytes, key.size);
     }
@@ -314,15 +322,14 @@ static tn_status add_pair(reading *r, tn_text key, tn_text value, size_t key_at,
 
 static tn_status read_pairs(reading *r, tn_error *err)
 {
-    tn_arena *arena = tn_catalog_arena(r->catalog);
     while (tn_json_next(&r->json) == TN_JSON_KEY) {
         size_t key_at = r->json.token_at;
-        tn_text key = tn_json_text(&r->json, arena);
+        tn_text key = tn_json_text(&r->json, r->arena);
         if (tn_json_next(&r->json) != TN_JSON_STRING)
             return unexpected(r, NULL, "a value of __metadata__ is not a string", err);
-        tn_text value = tn_json_text(&r->json, arena);
+        tn_text value = tn_json_text(&r->json, r->arena);
         if (key.bytes == NULL || value.bytes == NULL)
-            return tn_arena_status(arena, err);
+            return tn_arena_status(r->arena, err);
         TN_TRY(add_pair(r, key, value, key_at, err));
     }
     return r->json.kind == TN_JSON_OBJECT_END ? TN_OK : unexpected(r, NULL, "", err);
@@ -345,19 +352,19 @@ static tn_status read_metadata(reading *r, tn_error *err)
 
 static tn_status note_unknown_fields(reading *r, tn_error *err)
 {
-    tn_arena *arena = tn_catalog_arena(r->catalog);
     tn_finding finding = {TN_WARNING,
                           TN_UNKNOWN_FIELD,
-                          tn_arena_format(arena, "%llu fields of entries are not of this format; they are passed over",
+                          tn_arena_format(r->arena,
+                                          "%llu fields of entries are not of this format; they are passed over",
                                           (unsigned long long)r->unknown_fields),
                           TN_TEXT(""),
-                          tn_arena_text(arena, r->unknown_name.bytes, r->unknown_name.size),
+                          tn_arena_text(r->arena, r->unknown_name.bytes, r->unknown_name.size),
                           r->unknown_at,
                           TN_NONE,
                           TN_NONE};
     if (!r->place->alone)
-        finding.file = tn_arena_text(arena, r->place->path, strlen(r->place->path));
-    TN_TRY(tn_arena_status(arena, err));
+        finding.file = tn_arena_text(r->arena, r->place->path, strlen(r->place->path));
+    TN_TRY(tn_arena_status(r->arena, err));
     return tn_catalog_add_finding(r->catalog, &finding, err);
 }
 
@@ -387,7 +394,8 @@ static tn_status read_header(reading *r, const char *header, uint64_t size, tn_e
     tn_status status = parse(r, err);
     tn_give(&tn_catalog_context(r->catalog)->memory, r->wide, r->wide != NULL ? TN_RANK_MAX * sizeof *r->wide : 0);
     TN_TRY(status);
-    tn_layout layout = {first, r->data_start, tn_source_size(r->source), r->place->alone ? NULL : r->place->path};
+    tn_layout layout = {first, r->data_start, tn_source_size(r->source), r->in_order,
+                        r->place->alone ? NULL : r->place->path};
     status = tn_safetensors_lay_out(r->catalog, &layout, err);
     if (status != TN_OK)
         tn_error_at_file(err, r->place->path);
@@ -445,8 +453,10 @@ tn_status tn_safetensors_read(tn_catalog *catalog, tn_source *source, const tn_s
     TN_TRY(tn_take(memory, (size_t)length, &header, err));
     tn_status status = tn_source_read(source, LENGTH_BYTES, header, (size_t)length, err);
     if (status == TN_OK) {
-        reading r = {.catalog = catalog, .source = source, .place = place, .data_start = LENGTH_BYTES + length,
-                     .last_dtype_name = "F32", .last_dtype_size = 3, .last_dtype = TN_F32};
+        uint64_t data_start = LENGTH_BYTES + length;
+        reading r = {.catalog = catalog, .arena = tn_catalog_arena(catalog), .source = source, .place = place,
+                     .data_start = data_start, .next = data_start, .in_order = true,
+                     .last_dtype_word = tn_json_word_of("F32\"", 4), .last_dtype = TN_F32};
         status = read_header(&r, header, length, err);
     }
     tn_give(memory, header, (size_t)length);

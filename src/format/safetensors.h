@@ -24,6 +24,7 @@ tn_status tn_safetensors_read(tn_catalog *catalog, tn_source *source, const tn_s
 typedef struct tn_layout {
     uint32_t first;
     uint64_t data_start, file_size;
+    bool in_order;    /* known to stand in the order of their bytes already */
     const char *file; /* for findings; NULL: the checkpoint's own */
 } tn_layout;
 tn_status tn_safetensors_lay_out(tn_catalog *catalog, const tn_layout *layout, tn_error *err);

@@ -3,6 +3,7 @@
  * sorted, by merging runs of doubling length (no recursion, and no order of input makes it slow). */
 #include <string.h>
 
+#include "core/dtype.h"
 #include "core/error.h"
 #include "format/safetensors.h"
 
@@ -127,7 +128,7 @@ static void note_place(tn_tensor *tensor, bool in_data, bool in_file, oddities *
 
 static void look_at(tn_tensor *tensor, const tn_storage *storage, const tn_layout *layout, oddities *odd)
 {
-    uint64_t item = tn_dtype_bits(tensor->dtype) / 8;
+    uint64_t item = tn_dtype_bits_of(tensor->dtype) / 8;
     uint64_t in_data = item > 1 ? (storage->offset - layout->data_start) & (item - 1) : 0;
     uint64_t in_file = item > 1 ? storage->offset & (item - 1) : 0;
     if (TN_UNLIKELY((in_data | in_file) != 0 && storage->stored_bytes > 0))
@@ -214,7 +215,7 @@ tn_status tn_safetensors_lay_out(tn_catalog *catalog, const tn_layout *layout, t
 {
     oddities odd = {0, 0, 0, NULL, NULL, NULL};
     uint64_t end = 0;
-    if (!is_sorted(catalog, layout->first))
+    if (!layout->in_order && !is_sorted(catalog, layout->first))
         TN_TRY(sort(catalog, layout->first, err));
     TN_TRY(check_chain(catalog, layout, &end, &odd, err));
     if (odd.misaligned > 0 || odd.misaligned_in_file > 0)

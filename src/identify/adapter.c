@@ -31,12 +31,21 @@ tn_text tn_module_path(const tn_module *module)
 
 /* ---- layers ---- */
 
+/* The last byte is looked at first: it tells most prefixes apart without a call. */
+static bool begins_with(tn_text key, tn_text prefix)
+{
+    if (prefix.size == 0 || prefix.size > key.size)
+        return prefix.size == 0;
+    size_t last = prefix.size - 1;
+    return key.bytes[last] == prefix.bytes[last] && memcmp(key.bytes, prefix.bytes, last) == 0;
+}
+
 static void find_prefix(const tn_rules *rules, tn_module *module)
 {
     module->prefix = UINT32_MAX;
     for (uint32_t i = 0; i < rules->adapter_prefix_count; i++) {
         tn_text prefix = rules->adapter_prefixes[i].prefix;
-        if (prefix.size <= module->key.size && memcmp(prefix.bytes, module->key.bytes, prefix.size) == 0) {
+        if (begins_with(module->key, prefix)) {
             module->prefix = i;
             module->path_at = (uint32_t)prefix.size;
             return;

@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "identify/pattern.h"
 
+#define PIECE_MAX 63u /* a prefix whose first piece is longer is never seen */
+
 static const char *const class_keys[] = {"model_index.json#_class_name", "config.json#_class_name",
                                          "config.json#architectures.0"};
 
@@ -19,13 +21,15 @@ static void read_class(tn_facts *facts)
         facts->class_name = (tn_text){"", 0};
 }
 
-/* The first piece of a name: up to its first dot or slash, that included. */
-static size_t first_piece(tn_text name)
+/* The first piece of a name: up to its first dot or slash, that included. 0 when it is longer than `most`. */
+static size_t first_piece(tn_text name, size_t most)
 {
-    size_t size = 0;
-    while (size < name.size && name.bytes[size] != '.' && name.bytes[size] != '/')
+    size_t size = 0, end = name.size < most ? name.size : most;
+    while (size < end && name.bytes[size] != '.' && name.bytes[size] != '/')
         size++;
-    return size < name.size ? size + 1 : size;
+    if (size < end)
+        return size + 1;
+    return size == name.size ? size : 0;
 }
 
 /* Mark the prefixes whose first piece is `piece`. Whether the rest is there shows when something is looked up. */
@@ -38,13 +42,16 @@ static void mark_prefixes(const tn_rules *rules, bool *seen, const char *piece, 
     }
 }
 
-/* A bit for the size of each prefix's first piece: most pieces of other sizes are not looked at further. */
-static uint64_t sizes_of_prefixes(const tn_rules *rules)
+/* A bit for the size of each prefix's first piece: most pieces of other sizes are not looked at further. `longest` is
+ * the greatest of these sizes. */
+static uint64_t sizes_of_prefixes(const tn_rules *rules, size_t *longest)
 {
     uint64_t sizes = 0;
+    *longest = 0;
     for (uint32_t i = 0; i < rules->prefix_count; i++) {
-        size_t size = first_piece(rules->prefixes[i].prefix);
-        sizes |= size < 64 ? UINT64_C(1) << size : 0;
+        size_t size = first_piece(rules->prefixes[i].prefix, PIECE_MAX);
+        sizes |= UINT64_C(1) << size;
+        *longest = size > *longest ? size : *longest;
     }
     return sizes;
 }
@@ -52,13 +59,14 @@ static uint64_t sizes_of_prefixes(const tn_rules *rules)
 static void see_prefixes(const tn_facts *facts, bool *seen)
 {
     tn_text last = {"", 0};
-    uint64_t sizes = sizes_of_prefixes(facts->rules);
+    size_t longest;
+    uint64_t sizes = sizes_of_prefixes(facts->rules, &longest);
     for (size_t i = 0; i < facts->tensor_count; i++) {
         tn_text name = facts->tensors[i].name;
         if (last.size > 0 && name.size >= last.size && memcmp(name.bytes, last.bytes, last.size) == 0)
             continue;
-        size_t size = first_piece(name);
-        if (size == 0 || size >= 64 || (sizes >> size & 1) == 0)
+        size_t size = first_piece(name, longest);
+        if (size == 0 || (sizes >> size & 1) == 0)
             continue;
         last = (tn_text){name.bytes, size};
         mark_prefixes(facts->rules, seen, name.bytes, size);

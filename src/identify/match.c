@@ -480,9 +480,10 @@ void tn_match_all(const tn_facts *facts, tn_matches *matches)
         tn_view bare = {facts, {"", 0}, rules->prefix_count, false};
         ask_family(matches, &bare, family);
         for (uint32_t j = 0; j < rules->prefix_count; j++) {
+            if (!facts->prefix_seen[j] || !tn_text_is(rules->prefixes[j].type, family->type))
+                continue;
             tn_view view = {facts, rules->prefixes[j].prefix, j, false};
-            if (facts->prefix_seen[j] && tn_text_is(rules->prefixes[j].type, family->type))
-                ask_family(matches, &view, family);
+            ask_family(matches, &view, family);
         }
     }
     if (facts->adapter != NULL)

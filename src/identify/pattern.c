@@ -78,9 +78,9 @@ bool tn_pattern_collapse(const char *name, size_t size, tn_collapsed *out)
             begins = false;
             continue;
         }
-        begins = is_separator(c);
         *own = c;
-        *flat = begins ? '_' : c;
+        *flat = c == '.' ? '_' : c;
+        begins = *flat == '_';
         at++;
     }
     out->size = (size_t)(own - out->own);
