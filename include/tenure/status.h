@@ -75,6 +75,7 @@ typedef enum tn_status {
     TN_MISALIGNED,
     TN_METADATA_DISAGREES,
     TN_UNKNOWN_FIELD,
+    TN_NOT_HASHED,
     /* the library and its rules */
     TN_LOCKED,
     TN_NEWER,

@@ -31,6 +31,10 @@ struct tn_context {
 tn_status tn_context_check(tn_context *context, tn_error *err);
 void tn_context_log(tn_context *context, tn_log_level level, const char *format, ...) TN_PRINTF(3, 4);
 
+/* Run `work(user, true)` on up to `helpers` threads beside the caller's, which runs `work(user, false)`, and wait for all
+ * of them: they share out the work themselves. At most TN_JOBS_MAX; where threads cannot be had there are fewer. */
+void tn_context_together(tn_context *context, unsigned helpers, void (*work)(void *user, bool helper), void *user);
+
 /* Run `work(user, item)` for every item 0..count-1 on up to context->jobs threads, the caller's among them, and wait
  * for all. Items are handed out in order. A failure or a cancel stops handing out; of several failures the one of the
  * lowest item is returned. Where threads cannot be had the work is done with fewer, at least in the caller. */

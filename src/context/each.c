@@ -2,7 +2,7 @@
  *
  *   E1  An item is handed out once, in order, to whichever thread comes first.
  *   E2  Once something failed or was cancelled nothing more is handed out; what runs is waited for.
- * Threads are started for one call and end with it; the caller is one of them.
+ * The threads are those of together.c; the caller is one of them.
  */
 #include "context/context.h"
 
@@ -39,9 +39,10 @@ static tn_status do_item(each *all, size_t item, tn_error *error)
     return all->work(all->user, item, error);
 }
 
-static void work_through(void *argument)
+static void work_through(void *user, bool helper)
 {
-    each *all = argument;
+    each *all = user;
+    (void)helper;
     while (!atomic_load(&all->stopped)) {
         size_t item = atomic_fetch_add(&all->next, 1); /* E1: past count by at most one for each thread */
         if (item >= all->count)
@@ -53,23 +54,14 @@ static void work_through(void *argument)
     }
 }
 
-static unsigned helpers_for(const each *all)
+/* Without a mutex the caller works alone. */
+static unsigned helpers_for(each *all)
 {
     unsigned most = all->context->jobs - 1;
-    return all->count - 1 < most ? (unsigned)(all->count - 1) : most;
-}
-
-/* Threads that cannot be had are done without. */
-static unsigned start_threads(each *all, tn_os_thread **threads)
-{
-    unsigned wanted = helpers_for(all);
+    unsigned wanted = all->count - 1 < most ? (unsigned)(all->count - 1) : most;
     if (wanted == 0 || tn_os_mutex_create(&all->context->memory, &all->mutex, NULL) != TN_OK)
         return 0;
-    unsigned started = 0;
-    while (started < wanted &&
-           tn_os_thread_start(&all->context->memory, work_through, all, &threads[started], NULL) == TN_OK)
-        started++;
-    return started;
+    return wanted;
 }
 
 tn_status tn_context_each(tn_context *context, size_t count,
@@ -79,11 +71,7 @@ tn_status tn_context_each(tn_context *context, size_t count,
     if (count == 0)
         return TN_OK;
     each all = {.context = context, .count = count, .work = work, .user = user};
-    tn_os_thread *threads[TN_JOBS_MAX];
-    unsigned started = start_threads(&all, threads);
-    work_through(&all);
-    for (unsigned i = 0; i < started; i++)
-        tn_os_thread_join(threads[i]);
+    tn_context_together(context, helpers_for(&all), work_through, &all);
     tn_os_mutex_destroy(all.mutex);
     if (all.status != TN_OK && err != NULL)
         *err = all.error;

@@ -16,6 +16,8 @@ struct tn_source {
     tn_context *context;
     _Atomic uint64_t holds;
     tn_os_file file;
+    tn_os_file direct; /* the same past the system's cache; open when asked for and to be had */
+    _Atomic bool was_cold;
     bool no_follow;
     tn_os_info info;
     const uint8_t *bytes; /* of a source over memory, else NULL */
@@ -37,6 +39,7 @@ static tn_status create(tn_context *context, const char *path, tn_source **out, 
     tn_source *source = block;
     *source = (tn_source){.context = context, .path_size = path_size};
     atomic_init(&source->holds, 1);
+    atomic_init(&source->was_cold, false);
     memcpy(source->path, path, path_size + 1);
     *out = source;
     return TN_OK;
@@ -120,6 +123,7 @@ void tn_source_release(tn_source *source)
     assert(before > 0);
     if (before > 1)
         return;
+    tn_os_close(&source->direct);
     tn_os_close(&source->file);
     tn_give(&source->context->memory, source, whole_size(source));
 }
@@ -228,11 +232,55 @@ static tn_status check_range(const tn_source *source, uint64_t offset, size_t si
     return at_path(source, TN_TRUNCATED, err);
 }
 
+/* ---- past the cache ---- */
+
+bool tn_source_read_past_cache(tn_source *source)
+{
+    if (source->bytes == NULL && !source->direct.open)
+        (void)tn_os_open_direct(&source->file, &source->direct, NULL);
+    return source->direct.open && source->info.size >= TN_OS_DIRECT_ALIGN &&
+           !tn_os_is_cached(&source->file, 0, TN_OS_DIRECT_ALIGN);
+}
+
+bool tn_source_was_cold(const tn_source *source)
+{
+    return atomic_load_explicit(&source->was_cold, memory_order_relaxed);
+}
+
+tn_os_disk tn_source_disk(const tn_source *source)
+{
+    return source->bytes != NULL ? TN_OS_DISK_UNKNOWN : tn_os_disk_of(&source->file);
+}
+
+void tn_source_read_in_order(tn_source *source)
+{
+    if (source->bytes == NULL)
+        tn_os_read_in_order(&source->file);
+}
+
+static bool is_for_the_disk(const tn_source *source, uint64_t offset, const void *bytes, size_t size)
+{
+    const size_t align = TN_OS_DIRECT_ALIGN;
+    return source->direct.open && offset % align == 0 && size % align == 0 && (uintptr_t)bytes % align == 0 &&
+           !tn_os_is_cached(&source->file, offset, size);
+}
+
+/* Past the cache where that is wanted. What does not come that way comes in the ordinary one. */
+static tn_status read_bytes(tn_source *source, uint64_t offset, void *bytes, size_t size, size_t *got, tn_error *err)
+{
+    bool cold = is_for_the_disk(source, offset, bytes, size);
+    if (source->direct.open)
+        atomic_store_explicit(&source->was_cold, cold, memory_order_relaxed);
+    if (cold && tn_os_read(&source->direct, offset, bytes, size, got, NULL) == TN_OK && *got == size)
+        return TN_OK;
+    return tn_os_read(&source->file, offset, bytes, size, got, err);
+}
+
 /* S1, S2: the range is within the size the file was opened with, so fewer bytes mean that it shrank. */
 static tn_status read_piece(tn_source *source, uint64_t offset, void *bytes, size_t size, tn_error *err)
 {
     size_t got;
-    tn_status status = tn_os_read(&source->file, offset, bytes, size, &got, err);
+    tn_status status = read_bytes(source, offset, bytes, size, &got, err);
     if (status != TN_OK)
         return at_path(source, status, err);
     atomic_fetch_add_explicit(&source->context->bytes_read, got, memory_order_relaxed);
@@ -261,5 +309,38 @@ tn_status tn_source_read(tn_source *source, uint64_t offset, void *bytes, size_t
         TN_TRY(read_piece(source, offset + done, (char *)bytes + done, piece, err));
         done += piece;
     }
+    return TN_OK;
+}
+
+/* ---- looking at bytes in the cache ---- */
+
+typedef struct view {
+    void (*work)(void *user, const uint8_t *bytes);
+    void *user;
+    tn_os_window window;
+} view;
+
+static void look(void *user)
+{
+    const view *v = user;
+    v->work(v->user, v->window.bytes);
+}
+
+tn_status tn_source_view(tn_source *source, uint64_t offset, size_t size, void (*work)(void *user, const uint8_t *bytes),
+                         void *user, bool *done, tn_error *err)
+{
+    view v = {.work = work, .user = user};
+    TN_TRY(tn_context_check(source->context, err));
+    TN_TRY(check_range(source, offset, size, err));
+    *done = false;
+    if (source->bytes != NULL || !tn_os_can_guard() ||
+        tn_os_window_open(&source->file, offset, size, &v.window, NULL) != TN_OK)
+        return TN_OK;
+    bool whole = tn_os_window_is_cached(&v.window) && tn_os_guarded(&v.window, look, &v);
+    tn_os_window_close(&v.window);
+    TN_TRY(check_handle(source, err));
+    *done = whole;
+    if (whole)
+        atomic_fetch_add_explicit(&source->context->bytes_read, size, memory_order_relaxed);
     return TN_OK;
 }

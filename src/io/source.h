@@ -30,6 +30,20 @@ const tn_os_info *tn_source_info(const tn_source *source); /* as when it was ope
 /* Exactly `size` bytes at `offset`. Past the end: TN_TRUNCATED, expected is `size` and found how many of them there
  * are. Long reads are done in pieces, between which a cancel is noticed. On failure `bytes` holds rubbish. */
 tn_status tn_source_read(tn_source *source, uint64_t offset, void *bytes, size_t size, tn_error *err);
+/* From now on, reads that are aligned (TN_OS_DIRECT_ALIGN) and whose bytes are not in the system's cache go past it
+ * where the disk can do that; all others are as they were. For a big file that is read once. Before the source is
+ * shared with other threads. Whether that is so for its first bytes. */
+bool tn_source_read_past_cache(tn_source *source);
+/* Whether the last read had to wait for the disk itself, as far as is known. */
+bool tn_source_was_cold(const tn_source *source);
+tn_os_disk tn_source_disk(const tn_source *source);
+/* Tell the system that reads will follow each other. */
+void tn_source_read_in_order(tn_source *source);
+/* Call `work(user, bytes)` with these bytes of the file where they lie, without copying them, when all of them are in the
+ * system's cache and a window on them can be guarded (tn_os_guarded); `work` must leave nothing to be undone. *done
+ * false: it was not called, or not to its end, and the bytes are to be read. Counted and checked as a read is. */
+tn_status tn_source_view(tn_source *source, uint64_t offset, size_t size, void (*work)(void *user, const uint8_t *bytes),
+                         void *user, bool *done, tn_error *err);
 /* Does the path still lead to this same, unchanged file? TN_CHANGED names what differs, also when nothing is there any
  * more. */
 tn_status tn_source_check(tn_source *source, tn_error *err);

@@ -63,15 +63,43 @@ tn_status tn_os_write(const tn_os_file *file, uint64_t offset, const void *bytes
 tn_status tn_os_resize(const tn_os_file *file, uint64_t size, tn_error *err);
 tn_status tn_os_sync(const tn_os_file *file, tn_error *err);
 
+/* ---- the disk under a file, and reading it as that disk likes ---- */
+
+typedef enum tn_os_disk {
+    TN_OS_DISK_UNKNOWN,    /* treated as one that does not seek */
+    TN_OS_DISK_SOLID,
+    TN_OS_DISK_ROTATIONAL, /* two readers make it seek */
+    TN_OS_DISK_NETWORK
+} tn_os_disk;
+/* What the file lies on. Never fails. A virtual machine's disk does not say what is below it, nor does one file system
+ * over several disks: unknown. */
+tn_os_disk tn_os_disk_of(const tn_os_file *file);
+
+#define TN_OS_DIRECT_ALIGN ((size_t)4096)
+/* A second handle on an open file, whose reads go past the system's cache straight into memory that offset, size and
+ * address are multiples of TN_OS_DIRECT_ALIGN of. TN_UNSUPPORTED where there is none; a read of it may fail where
+ * another would not, and is then to be done in the ordinary way. */
+tn_status tn_os_open_direct(const tn_os_file *file, tn_os_file *out, tn_error *err);
+/* tn_os_window_is_cached of these bytes of a file. */
+bool tn_os_is_cached(const tn_os_file *file, uint64_t offset, size_t size);
+/* Tell that the file is going to be read from its beginning to its end, so that the system reads further ahead. */
+void tn_os_read_in_order(const tn_os_file *file);
+/* Tell that this memory, aligned to TN_OS_HUGE_BYTES, is better had in huge pages. */
+#define TN_OS_HUGE_BYTES ((size_t)2 << 20)
+void tn_os_prefer_huge_pages(void *memory, size_t size);
+
 /* ---- names and folders ---- */
 
 tn_status tn_os_make_folder(const char *path, tn_error *err); /* TN_EXISTS when there; parents must be */
-tn_status tn_os_make_folders(const char *path, tn_error *err); /* with parents; TN_OK when there */
+tn_status tn_os_make_folders(const char *path, tn_error *err); /* with parents, names flushed; TN_OK when there */
 tn_status tn_os_remove(const char *path, tn_error *err);       /* a file or a link, never a folder */
 tn_status tn_os_remove_folder(const char *path, tn_error *err); /* an empty one */
 /* Rename within one file system (across: TN_UNAVAILABLE). `replace` false: TN_EXISTS when `to` is there, without a race where the system can. */
 tn_status tn_os_rename(const char *from, const char *to, bool replace, tn_error *err);
 tn_status tn_os_sync_folder(const char *path, tn_error *err); /* TN_OK where the system has no such thing */
+/* A finished and flushed file gets the name of another, which may be open and keeps its bytes for who has it open. On
+ * Windows, where such a file cannot be replaced: old aside, new in, old away, as below. The folder is not flushed. */
+tn_status tn_os_put_in_place(const char *temporary, const char *path, tn_error *err);
 /* A whole file put in place of another, or not at all: temporary beside it, write, flush, rename, flush the folder
  * (Windows: old aside, new in, old away; a crash between leaves one of them under its name or `path`.tn-old). A link
  * of that name gives way to the file; where it leads to is left alone. */
@@ -81,6 +109,37 @@ tn_status tn_os_real_path(const char *path, tn_buffer *out, tn_error *err);
 /* The path made absolute against the working folder, "." and ".." and doubled separators taken out textually,
  * appended to `out`; links are kept and nothing is asked of the disk. */
 tn_status tn_os_absolute_path(const char *path, tn_buffer *out, tn_error *err);
+
+/* ---- copying, space, links ---- */
+
+/* Let an empty file have all bytes of another, shared until one of them is written to (a reflink). TN_UNAVAILABLE where
+ * the file system cannot; the file is empty then. */
+tn_status tn_os_share_data(const tn_os_file *from, const tn_os_file *to, tn_error *err);
+/* The next run of data from `offset` on: what lies between is a hole and reads as zeros. *begin == *end: there is none up
+ * to the end of the file. Where the system cannot tell, all is data. */
+tn_status tn_os_next_data(const tn_os_file *file, uint64_t offset, uint64_t *begin, uint64_t *end, tn_error *err);
+/* Give `to` the time of the last change and, on POSIX, the permissions of `from`. Permissions that the file system does
+ * not keep are passed over. */
+tn_status tn_os_keep_attributes(const tn_os_file *from, const tn_os_file *to, tn_error *err);
+/* Ask the system to forget what it holds in memory of a flushed file, so that the next read is of the disk. Only Linux can
+ * be asked; elsewhere, and on file systems that live in memory, nothing happens. */
+void tn_os_forget_cached(const tn_os_file *file);
+/* How many bytes this user may still write in the folder `path`. */
+tn_status tn_os_space(const char *path, uint64_t *bytes, tn_error *err);
+/* What is written in a link, appended; and a new one. On Windows TN_UNAVAILABLE. */
+tn_status tn_os_read_link(const char *path, tn_buffer *out, tn_error *err);
+tn_status tn_os_make_link(const char *path, const char *leads_to, tn_error *err);
+
+/* ---- the trash (freedesktop trash specification 1.0; the recycle bin) ---- */
+
+/* Choose where `path` (absolute) would lie in the trash of its own disk, and make the note that says where it came from:
+ * `item` and `note` become their paths. Nothing is moved. On Windows, where the system chooses, both stay
+ * empty. TN_UNAVAILABLE when this disk has no trash that may be used: nothing is ever copied to another disk. */
+tn_status tn_os_trash_reserve(const char *path, tn_buffer *item, tn_buffer *note, tn_error *err);
+/* Move `path` there. On Windows `item` and `note` are told now; they stay empty when the bin does not tell. */
+tn_status tn_os_trash_put(const char *path, tn_buffer *item, tn_buffer *note, tn_error *err);
+/* Take a note away, of a place that was not used or is used no more. */
+tn_status tn_os_trash_forget(const char *note, tn_error *err);
 
 /* Walking one folder. Entries come in the system's order, without "." and "..". */
 typedef struct tn_os_folder tn_os_folder;
@@ -117,6 +176,14 @@ typedef struct tn_os_window {
 /* Map `size` bytes at any `offset`. The window must end within the file (TN_TRUNCATED). */
 tn_status tn_os_window_open(const tn_os_file *file, uint64_t offset, size_t size, tn_os_window *out, tn_error *err);
 void tn_os_window_close(tn_os_window *window);
+/* Whether all of it is in the system's cache, so that looking at it costs no disk. True where that cannot be told. */
+bool tn_os_window_is_cached(const tn_os_window *window);
+/* Whether tn_os_guarded works: in a program that has called tn_os_begin_program, and still is the one that is asked about
+ * faults, on POSIX. On Windows an open window keeps others from shortening or removing the file, so none is offered. */
+bool tn_os_can_guard(void);
+/* Run `work(user)`, which reads the window and leaves nothing that would have to be undone. False: a byte of the window
+ * could not be had (the file was shortened, its disk failed) and `work` ended there, or it cannot be guarded at all. */
+bool tn_os_guarded(const tn_os_window *window, void (*work)(void *user), void *user);
 
 /* ---- locks between processes: the system lets go when the process dies ---- */
 
@@ -142,6 +209,7 @@ tn_status tn_os_thread_start(tn_memory_source *memory, void (*run)(void *), void
                              tn_error *err);
 void tn_os_thread_join(tn_os_thread *thread); /* and free it; NULL accepted */
 unsigned tn_os_cores(void);
+bool tn_os_has_arm_sha256(void); /* the instructions of ARMv8's cryptography extension; false on other processors */
 
 /* ---- time, randomness, environment, process ---- */
 
@@ -156,7 +224,8 @@ bool tn_os_environment(const char *name, tn_buffer *out);
 tn_status tn_os_program_path(tn_buffer *out, tn_error *err);
 
 /* The first call of a program of ours, not of the library: from here on an abort() ends it as a fault of its own, which
- * tn_os_run tells as one, and no window asks the user about a fault or an empty drive. POSIX does both by itself. */
+ * tn_os_run tells as one, and no window asks the user about a fault or an empty drive (POSIX does both by itself); and a
+ * fault at a window's bytes is asked about by tn_os_guarded. No other program's faults are meddled with. */
 void tn_os_begin_program(void);
 
 /* How a child ended. An abort() on Windows is an exit with code 3 unless the child has called tn_os_begin_program. */

@@ -32,6 +32,13 @@ static const char *const names[TN_OP_COUNT] = {
     [TN_OP_THREAD] = "thread",
     [TN_OP_RUN] = "run",
     [TN_OP_PATH] = "path",
+    [TN_OP_SHARE_DATA] = "share_data",
+    [TN_OP_NEXT_DATA] = "next_data",
+    [TN_OP_ATTRIBUTES] = "attributes",
+    [TN_OP_SPACE] = "space",
+    [TN_OP_READ_LINK] = "read_link",
+    [TN_OP_MAKE_LINK] = "make_link",
+    [TN_OP_TRASH] = "trash",
     [TN_OP_WATCH] = "watch",
 };
 

@@ -13,14 +13,16 @@
 typedef enum tn_os_operation {
     TN_OP_OPEN, TN_OP_INFO, TN_OP_READ, TN_OP_WRITE, TN_OP_RESIZE, TN_OP_SYNC, TN_OP_MAKE_FOLDER, TN_OP_REMOVE,
     TN_OP_REMOVE_FOLDER, TN_OP_RENAME, TN_OP_SYNC_FOLDER, TN_OP_FOLDER_OPEN, TN_OP_FOLDER_NEXT, TN_OP_WINDOW,
-    TN_OP_LOCK, TN_OP_THREAD, TN_OP_RUN, TN_OP_PATH, TN_OP_WATCH, TN_OP_COUNT
+    TN_OP_LOCK, TN_OP_THREAD, TN_OP_RUN, TN_OP_PATH, TN_OP_WATCH, TN_OP_SHARE_DATA, TN_OP_NEXT_DATA, TN_OP_ATTRIBUTES,
+    TN_OP_SPACE, TN_OP_READ_LINK, TN_OP_MAKE_LINK, TN_OP_TRASH, TN_OP_COUNT
 } tn_os_operation;
 
 typedef struct tn_os_call {
     tn_os_operation operation;
     const char *path;       /* NULL when only a handle is known */
-    const char *other_path; /* rename's target */
+    const char *other_path; /* rename's target; where a new link leads */
     const tn_os_file *file; /* NULL when only a path is known */
+    const tn_os_file *other_file; /* of a share and of attributes: where they came from */
     uint64_t offset, size;  /* a resize: the new size; an open: its flags in `offset` */
     const void *bytes;      /* what is written */
     uint64_t *write_first;  /* before a write only: 0, or as many bytes as are to be written before it fails */
@@ -28,10 +30,13 @@ typedef struct tn_os_call {
 
 typedef struct tn_os_hooks {
     tn_status (*before)(void *user, const tn_os_call *call); /* NULL: never fails */
-    void (*after)(void *user, const tn_os_call *call);       /* NULL: no recorder. Only for calls that change a disk */
+    void (*after)(void *user, const tn_os_call *call);       /* NULL: no recorder. Only for calls that change a disk,
+                                                                and for opens to write, which say whose a handle is */
     /* What was found out about a file may be changed before the caller sees it: placeholders, weak identities and
      * other times, which no Linux disk can be asked for. NULL: left as it is. */
     void (*alter_info)(void *user, const char *path, tn_os_info *info);
+    /* The same of the disk that a file lies on. */
+    void (*alter_disk)(void *user, tn_os_disk *disk);
     void *user;
 } tn_os_hooks;
 

@@ -34,6 +34,14 @@ static inline void tn_os_alter_info(const char *path, tn_os_info *info)
         hooks->alter_info(hooks->user, path, info);
 }
 
+static inline tn_os_disk tn_os_altered_disk(tn_os_disk disk)
+{
+    const tn_os_hooks *hooks = atomic_load_explicit(&tn_os_hooks_now, memory_order_acquire);
+    if (TN_UNLIKELY(hooks != NULL) && hooks->alter_disk != NULL)
+        hooks->alter_disk(hooks->user, &disk);
+    return disk;
+}
+
 /* How much of a transfer lies where a file can have bytes at all. */
 static inline size_t tn_os_reachable(uint64_t offset, size_t size)
 {

@@ -23,13 +23,27 @@ tn_status tn_os_make_folder(const char *path, tn_error *err)
     return TN_OK;
 }
 
-/* Made, or there already as a folder or a link to one. */
+tn_status tn_os_sync_above(const char *path, tn_error *err)
+{
+    char above[TN_OS_POSIX_PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t size = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    snprintf(above, sizeof above, "%.*s", size > 0 ? (int)size : 1, size > 0 ? path : ".");
+    tn_error found;
+    if (tn_os_sync_folder(above, &found) == TN_OK || found.status == TN_PERMISSION)
+        return TN_OK;
+    return tn_fail_as(&found, err);
+}
+
+/* Made, and its name flushed; or there already as a folder or a link to one. */
 static tn_status ensure_folder(const char *path, tn_error *err)
 {
     struct stat st;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return TN_OK;
     tn_status status = tn_os_make_folder(path, err);
+    if (status == TN_OK)
+        return tn_os_sync_above(path, err);
     if (status != TN_EXISTS || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return status;
     return TN_OK; /* another process was faster */
@@ -174,6 +188,11 @@ static tn_status write_new(const char *temporary, const char *path, const void *
         status = tn_os_sync(&file, err);
     tn_os_close(&file);
     return status;
+}
+
+tn_status tn_os_put_in_place(const char *temporary, const char *path, tn_error *err)
+{
+    return tn_os_rename(temporary, path, true, err);
 }
 
 tn_status tn_os_replace_file(const char *path, const void *bytes, size_t size, tn_error *err)

@@ -108,10 +108,6 @@ void tn_os_die_crashed(void)
     abort();
 }
 
-void tn_os_begin_program(void)
-{
-}
-
 /* ---- children ---- */
 
 static tn_os_exit classify(int status)

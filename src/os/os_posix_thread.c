@@ -4,6 +4,7 @@
 #include <signal.h>
 #ifdef __linux__
 #include <sched.h>
+#include <sys/auxv.h>
 #endif
 #include <unistd.h>
 
@@ -162,4 +163,16 @@ unsigned tn_os_cores(void)
 #endif
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     return count > 0 ? (unsigned)count : 1;
+}
+
+bool tn_os_has_arm_sha256(void)
+{
+#if defined(__aarch64__) && defined(__linux__)
+    const unsigned long sha2 = 1ul << 6; /* HWCAP_SHA2, Linux arch/arm64/include/uapi/asm/hwcap.h */
+    return (getauxval(AT_HWCAP) & sha2) != 0;
+#elif defined(__aarch64__) && defined(__APPLE__)
+    return true; /* every arm64 Mac has them */
+#else
+    return false;
+#endif
 }

@@ -278,7 +278,7 @@ tn_status tn_os_open(const char *path, unsigned flags, tn_os_file *out, tn_error
     if (status != TN_OK)
         return status;
     *out = (tn_os_file){.handle = handle, .open = true};
-    if (flags & (TN_OS_CREATE | TN_OS_TRUNCATE)) {
+    if (flags & (TN_OS_WRITE | TN_OS_CREATE | TN_OS_TRUNCATE)) {
         call.file = out;
         tn_os_after(call);
     }

@@ -206,18 +206,30 @@ static tn_status write_new(const char *temporary, const void *bytes, size_t size
 }
 
 /* Where a file that others hold open cannot be replaced it can still be renamed: old aside, new in, old away. */
-static tn_status put_in_place(const names *n, const char *path, tn_error *err)
+static tn_status put_with_aside(const char *temporary, const char *path, const char *aside, tn_error *err)
 {
-    tn_status status = tn_os_rename(n->temporary.bytes, path, true, err);
+    tn_status status = tn_os_rename(temporary, path, true, err);
     if (status != TN_PERMISSION && status != TN_BUSY)
         return status;
-    if (tn_os_rename(path, n->aside.bytes, true, NULL) != TN_OK)
+    if (tn_os_rename(path, aside, true, NULL) != TN_OK)
         return status;
-    status = tn_os_rename(n->temporary.bytes, path, false, err);
+    status = tn_os_rename(temporary, path, false, err);
     if (status != TN_OK)
-        (void)tn_os_rename(n->aside.bytes, path, false, NULL);
+        (void)tn_os_rename(aside, path, false, NULL);
     else
-        (void)tn_os_remove(n->aside.bytes, NULL);
+        (void)tn_os_remove(aside, NULL);
+    return status;
+}
+
+tn_status tn_os_put_in_place(const char *temporary, const char *path, tn_error *err)
+{
+    tn_buffer aside;
+    tn_os_start_text(&aside);
+    tn_buffer_format(&aside, "%s.tn-old", path);
+    tn_status status = tn_buffer_status(&aside, err);
+    if (status == TN_OK)
+        status = put_with_aside(temporary, path, aside.bytes, err);
+    tn_buffer_free(&aside);
     return status;
 }
 
@@ -234,7 +246,7 @@ static tn_status replace(const names *n, const char *path, const void *bytes, si
 {
     tn_status status = write_new(n->temporary.bytes, bytes, size, err);
     if (status == TN_OK)
-        status = put_in_place(n, path, err);
+        status = put_with_aside(n->temporary.bytes, path, n->aside.bytes, err);
     if (status != TN_OK) {
         drop(n->temporary.bytes);
         tn_error_at_file(err, path);

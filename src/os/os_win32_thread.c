@@ -110,3 +110,8 @@ unsigned tn_os_cores(void)
     DWORD count = GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
     return count > 0 ? count : 1;
 }
+
+bool tn_os_has_arm_sha256(void)
+{
+    return IsProcessorFeaturePresent(PF_ARM_V8_CRYPTO_INSTRUCTIONS_AVAILABLE);
+}

@@ -64,3 +64,22 @@ void tn_os_window_close(tn_os_window *window)
         UnmapViewOfFile(window->base);
     *window = (tn_os_window){0};
 }
+
+bool tn_os_window_is_cached(const tn_os_window *window)
+{
+    (void)window;
+    return true;
+}
+
+bool tn_os_can_guard(void)
+{
+    return false;
+}
+
+bool tn_os_guarded(const tn_os_window *window, void (*work)(void *user), void *user)
+{
+    (void)window;
+    (void)work;
+    (void)user;
+    return false;
+}

@@ -19,7 +19,7 @@ static const char *const words[] = {
     "unsupported", "not_weights", "empty", "bad_header", "bad_json", "duplicate", "overflow", "bad_layout",
     "unknown_dtype", "truncated", "trailing_bytes", "limit", "missing_part", "extra_part", "stale_index",
     "unsafe_path", "dangerous", "bad_checksum",
-    "misaligned", "metadata_disagrees", "unknown_field",
+    "misaligned", "metadata_disagrees", "unknown_field", "not_hashed",
     "locked", "newer", "not_a_library", "library_damaged", "ambiguous_name", "bad_rule",
 };
 

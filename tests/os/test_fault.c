@@ -198,6 +198,61 @@ static tn_status call_program_path(void)
     return status;
 }
 
+/* What this system or its file system has not: as good as done. */
+static tn_status or_unavailable(tn_status status)
+{
+    return status == TN_UNAVAILABLE ? TN_OK : status;
+}
+
+static tn_status call_share_data(void)
+{
+    tn_os_file empty = {0};
+    assert_int_equal(tn_os_open(at("empty"), TN_OS_WRITE | TN_OS_CREATE | TN_OS_TRUNCATE, &empty, NULL), TN_OK);
+    tn_status status = or_unavailable(tn_os_share_data(&held, &empty, NULL));
+    tn_os_close(&empty);
+    return status;
+}
+
+static tn_status call_next_data(void)
+{
+    uint64_t begin, end;
+    return tn_os_next_data(&held, 0, &begin, &end, NULL);
+}
+
+static tn_status call_keep_attributes(void)
+{
+    return tn_os_keep_attributes(&held, &held, NULL);
+}
+
+static tn_status call_space(void)
+{
+    uint64_t bytes;
+    return tn_os_space(scratch_folder, &bytes, NULL);
+}
+
+static tn_status call_make_link(void)
+{
+    return or_unavailable(tn_os_make_link(at("link"), "file", NULL));
+}
+
+static tn_status call_read_link(void)
+{
+    tn_buffer out;
+    tn_buffer_init(&out, &scratch_memory, 65536);
+    tn_status status = or_unavailable(tn_os_read_link(at("link"), &out, NULL));
+    tn_buffer_free(&out);
+    return status;
+}
+
+static tn_status call_watch(void)
+{
+    const char *const folders[] = {scratch_folder};
+    tn_os_watch *watch = NULL;
+    tn_status status = tn_os_watch_open(&scratch_memory, folders, 1, &watch, NULL);
+    tn_os_watch_close(watch);
+    return status;
+}
+
 static const struct {
     tn_os_operation operation;
     tn_status (*call)(void);
@@ -209,6 +264,8 @@ static const struct {
     {TN_OP_FOLDER_NEXT, call_folder_next}, {TN_OP_WINDOW, call_window}, {TN_OP_LOCK, call_lock},
     {TN_OP_THREAD, call_thread}, {TN_OP_RUN, call_run}, {TN_OP_PATH, call_real_path},
     {TN_OP_PATH, call_absolute_path}, {TN_OP_PATH, call_program_path},
+    {TN_OP_WATCH, call_watch}, {TN_OP_NEXT_DATA, call_next_data}, {TN_OP_ATTRIBUTES, call_keep_attributes},
+    {TN_OP_SPACE, call_space}, {TN_OP_SHARE_DATA, call_share_data}, {TN_OP_MAKE_LINK, call_make_link}, {TN_OP_READ_LINK, call_read_link},
 };
 
 static void every_call_can_be_made_to_fail_once_and_works_again(void **state)
@@ -231,7 +288,8 @@ static void every_call_can_be_made_to_fail_once_and_works_again(void **state)
         covered[calls[i].operation] = true;
     }
     for (unsigned i = 0; i < TN_OP_COUNT; i++)
-        assert_true(covered[i]);
+        if (!covered[i] && i != TN_OP_TRASH) /* that is a person's; the library's tests have one of their own */
+            fail_msg("no call of %s is tried", tn_os_operation_name((tn_os_operation)i));
     tn_os_close(&held);
 }
 
