@@ -2,7 +2,7 @@
 """Tenure's speed beside its peers, in one run, as ratios; prints the tables of docs/performance.md.
 
 Peers: safetensors 0.8.0 from PyPI (build/venv, made when missing) and its Rust crate (bench/rust; left out with a word
-where there is no cargo). InvokeAI's classification is measured only by tools/peers.py; here its measured figure stands.
+where there is no cargo); b3sum and openssl, where they are. InvokeAI's classification is measured only by tools/peers.py; here its measured figure stands.
 
 Rounds of ours and theirs alternate, so that whatever else the machine does hits both; medians and minima are of all
 rounds together, and a ratio compares like with like. Single-thread rows are pinned to one core. All files are read
@@ -25,6 +25,7 @@ BUILD = TOP / "build" / "bench"
 DATA = TOP / "build" / "bench-data"
 PAGE = TOP / "docs" / "performance.md"
 sys.path.insert(0, str(TOP / "tests" / "support"))
+import library as kept  # noqa: E402
 import tenure_files  # noqa: E402
 
 INVOKEAI_MS = 62.0
@@ -289,6 +290,12 @@ def imports(table, times):
     )
 
 
+def whole_library(table):
+    """What 100,000 models cost: bench/library.py."""
+    for work, found, goal, met in kept.rows(BUILD / "tenure", BUILD / "bench_library", DATA):
+        table.row(f"a library of 100,000 models: {work}", found, "-", "-", goal, met)
+
+
 def profile(times):
     """Where the time of an import of 4,500 files goes."""
     library = DATA / "library.db"
@@ -341,6 +348,127 @@ def starts(table, times):
         "≤ 10 ms",
         mine.median() <= 10,
     )
+
+
+# ---- digests ----
+
+
+BIG = DATA / "random 2 GiB"
+"""What digests are taken of: no tool can be quick about it by what is in it."""
+
+
+def write_big():
+    if BIG.exists() and BIG.stat().st_size == 2 << 30:
+        return
+    with open(BIG, "wb") as file:
+        for _ in range(2 << 10):
+            file.write(os.urandom(1 << 20))
+        os.fsync(file.fileno())
+
+
+def timed(command, threads):
+    """One process from start to end, in nanoseconds, on as many cores as it may have threads."""
+    if shutil.which("taskset"):
+        command = ["taskset", "-c", ",".join(map(str, CORES[-threads:])), *command]
+    began = time.perf_counter_ns()
+    run = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if run.returncode:
+        raise SystemExit(f"{command}: {run.stderr}")
+    return time.perf_counter_ns() - began
+
+
+def hash_command(algo, threads):
+    return [BUILD / "tenure", "hash", "--algo", algo, "--jobs", threads, BIG]
+
+
+def alternate(times, *works):
+    """Each work returns nanoseconds; a work that is None is left out."""
+    sides = [Series() for _ in works]
+    for _ in range(times):
+        for series, work in zip(sides, works, strict=True):
+            if work:
+                series.rounds.append(work())
+    return sides
+
+
+def peer_command(name, *arguments):
+    if shutil.which(name):
+        return [name, *arguments, BIG]
+    print(f"no {name} here: it is left out", file=sys.stderr)
+    return None
+
+
+def compare_share(table, work, ours, peer, theirs, goal):
+    """For goals under 1: how much of the peer's speed ours has."""
+    if not theirs.rounds:
+        table.row(work, ours.text(), f"{peer}: left out", "-", f"≥ {goal}×", None)
+        return
+    middle, least = ratio(ours, theirs)
+    table.row(
+        work,
+        f"{ours.text()} (n={len(ours)})",
+        f"{peer}: {theirs.text()} (n={len(theirs)})",
+        f"{middle:.2f}× / {least:.2f}×",
+        f"≥ {goal}×",
+        middle >= goal,
+    )
+
+
+def warm_digests(table, times):
+    BIG.read_bytes()
+    for threads in sorted({1, len(CORES)}):
+        theirs = peer_command("b3sum", "--num-threads", threads)
+        ours, peer = alternate(
+            times,
+            lambda n=threads: timed(hash_command("blake3", n), n),
+            theirs and (lambda c=theirs, n=threads: timed(c, n)),
+        )
+        compare_share(table, f"BLAKE3 of 2 GiB, warm, threads: {threads}", ours, "`b3sum`", peer, 0.95)
+    openssl = peer_command("openssl", "dgst", "-sha256")
+    ours, peer = alternate(
+        times, lambda: timed(hash_command("sha256", 1), 1), openssl and (lambda: timed(openssl, 1))
+    )
+    compare_share(table, "SHA-256 of it, warm, threads: 1", ours, "`openssl dgst`", peer, 0.95)
+    cores = len(CORES)
+    both, blake3, sha256 = alternate(
+        times, *(lambda a=algo: timed(hash_command(a, cores), cores) for algo in ("blake3,sha256", "blake3", "sha256"))
+    )
+    slower = max(blake3, sha256, key=Series.median)
+    compare_share(
+        table,
+        f"BLAKE3 and SHA-256 in one pass, warm, threads: {cores}",
+        both,
+        "Tenure: the slower of the two alone",
+        slower,
+        0.9 if cores > 1 else 0,
+    )
+
+
+def cold_digest(table, times):
+    """The limit is the best that direct reads of several sizes and depths do, in the same rounds."""
+    limit = BUILD / "bench_limit"
+    cores = len(CORES)
+
+    def ours():
+        subprocess.run([str(limit), "drop", str(BIG)], check=True)
+        return timed(hash_command("blake3", cores), cores)
+
+    def read(threads, kib):
+        run = subprocess.run(
+            [str(limit), "read", str(BIG), str(threads), str(kib), "1"], capture_output=True, text=True, check=True
+        )
+        return int(run.stdout.split()[0])
+
+    shapes = [(1, 1024), (2, 1024), (4, 512)]
+    mine, *limits = alternate(times, ours, *(lambda t=t, k=k: read(t, k) for t, k in shapes))
+    best = min(limits, key=Series.median)
+    compare_share(table, "BLAKE3 of it, cold", mine, "direct reads into huge pages alone (bench/limit.c)", best, 0.95)
+
+
+def digests(table, times):
+    write_big()
+    warm_digests(table, times)
+    cold_digest(table, times)
 
 
 def memory(table):
@@ -412,7 +540,9 @@ def main():
     lists(table, python, args.times)
     identify(table, args.times, args.invokeai_ms)
     imports(table, args.times)
+    whole_library(table)
     starts(table, args.times)
+    digests(table, args.times)
     memory(table)
     text = f"{about}\n\n{table.text()}\n\n{profile(args.times)}\n"
     print(text)

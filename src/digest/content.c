@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <blake3.h>
-
 #include "core/encode.h"
 
 /* The bytes of a name, as memcmp orders them; the shorter first. No name stands twice in a checkpoint. */
@@ -73,50 +71,100 @@ static void take_description(blake3_hasher *hasher, const tn_tensor *tensor)
     take_number(hasher, tensor->rank);
     for (uint32_t i = 0; i < tensor->rank; i++)
         take_number(hasher, tensor->shape[i]);
+    take_number(hasher, tensor->size_bytes);
 }
 
-static tn_status take_values(const tn_content *content, blake3_hasher *hasher, const tn_tensor *tensor, tn_error *err)
+static uint64_t offset_of(const tn_content *content, const tn_tensor *tensor)
 {
-    const tn_storage *storages;
-    tn_checkpoint_storages(content->checkpoint, &storages);
-    uint64_t at = storages[tensor->storage].offset + tensor->element_offset * tn_dtype_bits(tensor->dtype) / 8;
-    take_number(hasher, tensor->size_bytes);
-    for (uint64_t left = tensor->size_bytes; left > 0;) {
-        size_t now = left < content->block_bytes ? (size_t)left : content->block_bytes;
-        TN_TRY(tn_source_read(content->source, at, content->block, now, err));
-        blake3_hasher_update(hasher, content->block, now);
-        content->told(content->user, now);
-        at += now;
-        left -= now;
+    return content->storages[tensor->storage].offset + tensor->element_offset * tn_dtype_bits(tensor->dtype) / 8;
+}
+
+/* Begin tensors up to one that has bytes to be taken, or to the end. */
+static void begin_tensors(tn_content *content)
+{
+    while (content->left == 0 && content->at < content->count) {
+        const tn_tensor *tensor = content->sorted[content->at++];
+        take_description(&content->hasher, tensor);
+        content->offset = offset_of(content, tensor);
+        content->left = tensor->size_bytes;
     }
+}
+
+tn_status tn_content_begin(tn_content *content, tn_context *context, const tn_checkpoint *checkpoint, tn_error *err)
+{
+    const tn_tensor *tensors;
+    size_t count = tn_checkpoint_tensors(checkpoint, &tensors);
+    void *sorted;
+    TN_TRY(tn_take_array(&context->memory, count + 1, sizeof(const tn_tensor *), &sorted, err));
+    *content = (tn_content){.memory = &context->memory, .sorted = sorted, .count = count};
+    tn_checkpoint_storages(checkpoint, &content->storages);
+    for (size_t i = 0; i < count; i++)
+        content->sorted[i] = &tensors[i];
+    if (count > 0)
+        qsort(content->sorted, count, sizeof *content->sorted, by_name);
+    blake3_hasher_init(&content->hasher);
+    begin_tensors(content);
     return TN_OK;
 }
 
-tn_status tn_content_hash(const tn_content *content, char out[68], tn_error *err)
+void tn_content_free(tn_content *content)
 {
-    tn_memory_source *memory = &tn_source_context(content->source)->memory;
-    const tn_tensor *tensors;
-    size_t count = tn_checkpoint_tensors(content->checkpoint, &tensors);
-    void *taken;
-    TN_TRY(tn_take_array(memory, count + 1, sizeof(const tn_tensor *), &taken, err));
-    const tn_tensor **sorted = taken;
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &tensors[i];
-    if (count > 0)
-        qsort(sorted, count, sizeof *sorted, by_name);
-    blake3_hasher hasher;
-    blake3_hasher_init(&hasher);
-    tn_status status = TN_OK;
-    for (size_t i = 0; i < count && status == TN_OK; i++) {
-        take_description(&hasher, sorted[i]);
-        status = take_values(content, &hasher, sorted[i], err);
+    if (content->sorted != NULL)
+        tn_give(content->memory, content->sorted, (content->count + 1) * sizeof *content->sorted);
+    content->sorted = NULL;
+}
+
+bool tn_content_in_order(const tn_content *content, uint64_t *from, uint64_t *to)
+{
+    uint64_t first = 0, end = 0;
+    for (size_t i = 0; i < content->count; i++) {
+        const tn_tensor *tensor = content->sorted[i];
+        uint64_t at = offset_of(content, tensor);
+        if (tensor->size_bytes == 0)
+            continue;
+        if (at < end)
+            return false;
+        if (end == 0)
+            first = at;
+        end = at + tensor->size_bytes;
     }
-    tn_give(memory, sorted, (count + 1) * sizeof *sorted);
-    if (status != TN_OK)
-        return status;
-    uint8_t digest[32];
-    blake3_hasher_finalize(&hasher, digest, sizeof digest);
+    *from = first;
+    *to = end;
+    return true;
+}
+
+bool tn_content_next(tn_content *content, size_t most, uint64_t *at, size_t *size)
+{
+    while (content->told < content->count && content->told_bytes == content->sorted[content->told]->size_bytes) {
+        content->told++;
+        content->told_bytes = 0;
+    }
+    if (content->told == content->count)
+        return false;
+    const tn_tensor *tensor = content->sorted[content->told];
+    uint64_t left = tensor->size_bytes - content->told_bytes;
+    *at = offset_of(content, tensor) + content->told_bytes;
+    *size = left < most ? (size_t)left : most;
+    content->told_bytes += *size;
+    return true;
+}
+
+void tn_content_take(tn_content *content, uint64_t at, const uint8_t *bytes, size_t size)
+{
+    while (content->left > 0 && content->offset >= at && content->offset < at + size) {
+        size_t skipped = (size_t)(content->offset - at);
+        size_t now = content->left < size - skipped ? (size_t)content->left : size - skipped;
+        blake3_hasher_update(&content->hasher, bytes + skipped, now);
+        content->offset += now;
+        content->left -= now;
+        begin_tensors(content);
+    }
+}
+
+void tn_content_end(const tn_content *content, char out[68])
+{
+    uint8_t digest[BLAKE3_OUT_LEN];
+    blake3_hasher_finalize(&content->hasher, digest, sizeof digest);
     memcpy(out, "c1:", 3);
     tn_hex(digest, sizeof digest, out + 3);
-    return TN_OK;
 }

@@ -77,6 +77,8 @@ static tn_sha256_take *fastest(void)
         return take;
     take = tn_sha256_shani();
     if (take == NULL)
+        take = tn_sha256_armv8();
+    if (take == NULL)
         take = tn_sha256_scalar;
     atomic_store_explicit(&chosen, take, memory_order_relaxed);
     return take;

@@ -28,6 +28,8 @@ void tn_sha256_end(tn_sha256 *sha256, uint8_t out[32]);
 tn_sha256_take tn_sha256_scalar;
 /* x86's SHA extensions (sha256_shani.c). NULL where the processor lacks them. */
 tn_sha256_take *tn_sha256_shani(void);
+/* ARMv8's cryptography extension (sha256_armv8.c). NULL where the processor lacks it. */
+tn_sha256_take *tn_sha256_armv8(void);
 
 /* The constants of the 64 steps, FIPS 180-4 4.2.2. */
 extern const uint32_t tn_sha256_steps[64];
