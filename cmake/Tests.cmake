@@ -8,4 +8,6 @@ if(NOT WIN32)
     set_tests_properties(command.${name} PROPERTIES TIMEOUT 300
       ENVIRONMENT "TENURE=$<TARGET_FILE:tenure>;TENURE_BUILD=${CMAKE_BINARY_DIR}")
   endforeach()
+  # With TENURE_SOAK=1 every cut point is tried.
+  set_tests_properties(library.test_posix_power library.test_posix_power_acts PROPERTIES TIMEOUT 3600)
 endif()

@@ -115,12 +115,15 @@ typedef struct tn_progress {
     unsigned columns;
     uint64_t started_ns, drawn_ns;
     uint64_t found, done; /* as last told, drawn or not */
+    uint64_t bytes_began_ns, bytes_before; /* when bytes were told of first, and how many were done then */
     tn_buffer line;
 } tn_progress;
 
 void tn_progress_init(tn_progress *progress, tn_memory_source *memory, FILE *file, bool on, bool in_place,
                       unsigned columns);
 void tn_progress_tell(tn_progress *progress, uint64_t found, uint64_t done, bool walking, const char *path);
+/* The same of work that is measured in bytes: "41.2 GB of 1.4 TB  1.2 GB/s  flux.safetensors". */
+void tn_progress_tell_bytes(tn_progress *progress, const tn_import_progress *now);
 void tn_progress_clear(tn_progress *progress);
 void tn_progress_free(tn_progress *progress);
 
@@ -154,6 +157,8 @@ void tn_cli_note(tn_cli *cli, const char *format, ...) TN_PRINTF(2, 3);
 /* Whether a loop over inputs should stop: interrupted, or nobody reads. */
 bool tn_cli_stopped(tn_cli *cli);
 tn_status tn_cli_library(tn_cli *cli, bool read_only, tn_library **out, tn_error *err);
+/* For a dry run: the library to be read, or an empty one that leaves no trace where there is none yet. */
+tn_status tn_cli_library_or_none(tn_cli *cli, tn_library **out, tn_error *err);
 
 /* The paths of the command line with "-" replaced by the list on stdin. */
 typedef struct tn_paths {
@@ -181,23 +186,74 @@ void tn_answer_describe(tn_buffer *out, const tn_answer *answer);
 tn_style tn_state_style(tn_state state);
 
 void tn_verb_import(tn_cli *cli);
+void tn_verb_scan(tn_cli *cli);
+void tn_verb_roots(tn_cli *cli);
+void tn_verb_relink(tn_cli *cli);
+void tn_verb_missing(tn_cli *cli);
 void tn_verb_list(tn_cli *cli);
 void tn_verb_show(tn_cli *cli);
 void tn_verb_probe(tn_cli *cli);
 void tn_verb_inspect(tn_cli *cli);
 void tn_verb_hash(tn_cli *cli);
+void tn_verb_verify(tn_cli *cli);
 void tn_verb_jobs(tn_cli *cli);
+void tn_verb_move(tn_cli *cli);
+void tn_verb_remove(tn_cli *cli);
+void tn_verb_undo(tn_cli *cli);
+void tn_verb_search(tn_cli *cli);
+void tn_verb_tag(tn_cli *cli);
+void tn_verb_note(tn_cli *cli);
+void tn_verb_rename(tn_cli *cli);
+void tn_verb_set(tn_cli *cli);
+void tn_verb_duplicates(tn_cli *cli);
+void tn_verb_usage(tn_cli *cli);
+void tn_verb_export(tn_cli *cli);
+void tn_verb_restore(tn_cli *cli);
+
+/* ---- records (records.c), shared by the verbs that show or change them ---- */
+
+/* A list of records as a table, or as JSON lines: tell it each, then end it. */
+typedef struct tn_records {
+    tn_cli *cli;
+    tn_table table;
+    uint64_t count;
+} tn_records;
+void tn_records_begin(tn_records *records, tn_cli *cli);
+/* A callback of tn_library_list and its kind; `user` is a tn_records. */
+bool tn_records_tell(void *user, const tn_record *record);
+void tn_records_end(tn_records *records);
+/* The JSON of a record with "v":1 in front, as a line. */
+void tn_record_json_line(tn_cli *cli, const tn_record *record);
+/* Open the library to change or read it; where there is none, say how to begin and return false with exit code 0, or tell
+ * the failure and return false. */
+bool tn_cli_open_library(tn_cli *cli, bool read_only, tn_library **out);
+/* Tell that a MODEL cannot be had; where several have the name, list them. */
+void tn_cli_no_model(tn_cli *cli, tn_library *library, const char *model, const tn_error *err);
 
 /* Import's callbacks, used by `jobs run` as well: progress, and in JSON a line for each model. */
 typedef struct tn_import_view {
     tn_cli *cli;
     tn_library *library;
     uint64_t models, look; /* told about so far; of these, how many need a look */
+    tn_import_progress last; /* as it was told last */
+    uint64_t hashed, hashed_bytes, unhashed; /* files that were hashed; that could not be, or are damaged */
 } tn_import_view;
+/* "312 files hashed, 1.4 TB": nothing when none was. */
+void tn_import_view_hashed(const tn_import_view *view, tn_buffer *out);
 tn_import_options tn_import_view_options(tn_import_view *view);
+/* The path as it is found from where the person stands: without the folder that was imported, where `roots` are not
+ * NULL. `absolute` is room to work in. */
+tn_text tn_summary_below_roots(const tn_paths *roots, tn_text path, tn_buffer *absolute);
+/* Lines of a summary (summary_named.c): links; what was found again, is gone, away, unreadable or to be asked about. */
+void tn_summary_print_links(tn_cli *cli, const tn_import_summary *summary);
+void tn_summary_print_named(tn_cli *cli, const tn_import_summary *summary, const tn_paths *roots);
+void tn_summary_json_named(tn_json_writer *w, const tn_import_summary *summary);
 /* How an import ends, in the form the settings ask for. `roots` are what was imported. */
 tn_status tn_summary_print(tn_cli *cli, const tn_import_summary *summary, const tn_paths *roots, uint64_t ns,
                            tn_error *err);
+/* What a scan of roots does at its end: the same, and exit code 1 for what must be asked. `roots` NULL: all. */
+void tn_import_view_end(tn_import_view *view, tn_status status, const tn_import_summary *summary, const tn_paths *roots,
+                        uint64_t ns, tn_error *err);
 /* What to say when an import stopped with `status`. */
 void tn_import_stopped(tn_import_view *view, const tn_error *err, const char *resume);
 

@@ -97,6 +97,16 @@ tn_status tn_cli_library(tn_cli *cli, bool read_only, tn_library **out, tn_error
     return status;
 }
 
+tn_status tn_cli_library_or_none(tn_cli *cli, tn_library **out, tn_error *err)
+{
+    tn_library_options options = {.size = sizeof options, .in_memory = true};
+    tn_error found;
+    tn_status status = tn_cli_library(cli, true, out, &found);
+    if (status == TN_NOT_FOUND)
+        return tn_library_open(cli->context, cli->settings.library, &options, out, err);
+    return status == TN_OK ? TN_OK : tn_fail_as(&found, err);
+}
+
 /* ---- settings from the environment ---- */
 
 static const tn_option *option_of(tn_option_id id)
@@ -315,12 +325,29 @@ static void run_verb(tn_cli *cli)
 {
     switch (cli->settings.verb) {
     case TN_VERB_IMPORT: tn_verb_import(cli); break;
+    case TN_VERB_SCAN: tn_verb_scan(cli); break;
+    case TN_VERB_ROOTS: tn_verb_roots(cli); break;
+    case TN_VERB_RELINK: tn_verb_relink(cli); break;
+    case TN_VERB_MISSING: tn_verb_missing(cli); break;
     case TN_VERB_LIST: tn_verb_list(cli); break;
     case TN_VERB_SHOW: tn_verb_show(cli); break;
     case TN_VERB_PROBE: tn_verb_probe(cli); break;
     case TN_VERB_INSPECT: tn_verb_inspect(cli); break;
     case TN_VERB_HASH: tn_verb_hash(cli); break;
+    case TN_VERB_VERIFY: tn_verb_verify(cli); break;
     case TN_VERB_JOBS: tn_verb_jobs(cli); break;
+    case TN_VERB_SEARCH: tn_verb_search(cli); break;
+    case TN_VERB_TAG: tn_verb_tag(cli); break;
+    case TN_VERB_NOTE: tn_verb_note(cli); break;
+    case TN_VERB_RENAME: tn_verb_rename(cli); break;
+    case TN_VERB_SET: tn_verb_set(cli); break;
+    case TN_VERB_DUPLICATES: tn_verb_duplicates(cli); break;
+    case TN_VERB_USAGE: tn_verb_usage(cli); break;
+    case TN_VERB_EXPORT: tn_verb_export(cli); break;
+    case TN_VERB_RESTORE: tn_verb_restore(cli); break;
+    case TN_VERB_MOVE: tn_verb_move(cli); break;
+    case TN_VERB_REMOVE: tn_verb_remove(cli); break;
+    case TN_VERB_UNDO: tn_verb_undo(cli); break;
     case TN_VERB_NONE:
     case TN_VERB_HELP:
     case TN_VERB_VERSION:

@@ -17,12 +17,29 @@
 typedef enum tn_verb_id {
     TN_VERB_NONE = 0,
     TN_VERB_IMPORT,
+    TN_VERB_SCAN,
+    TN_VERB_ROOTS,
+    TN_VERB_RELINK,
+    TN_VERB_MISSING,
     TN_VERB_LIST,
     TN_VERB_SHOW,
     TN_VERB_PROBE,
     TN_VERB_INSPECT,
     TN_VERB_HASH,
+    TN_VERB_VERIFY,
     TN_VERB_JOBS,
+    TN_VERB_SEARCH,
+    TN_VERB_TAG,
+    TN_VERB_NOTE,
+    TN_VERB_RENAME,
+    TN_VERB_SET,
+    TN_VERB_DUPLICATES,
+    TN_VERB_USAGE,
+    TN_VERB_EXPORT,
+    TN_VERB_RESTORE,
+    TN_VERB_MOVE,
+    TN_VERB_REMOVE,
+    TN_VERB_UNDO,
     TN_VERB_HELP,
     TN_VERB_VERSION,
     TN_VERB_COMPLETION,
@@ -51,6 +68,26 @@ typedef struct tn_verb {
 } tn_verb;
 
 typedef enum tn_option_id {
+    TN_OPTION_INTERACTIVE,
+    TN_OPTION_COPY_TO,
+    TN_OPTION_MOVE_TO,
+    TN_OPTION_TO_TRASH,
+    TN_OPTION_DELETE,
+    TN_OPTION_FOLLOW,
+    TN_OPTION_LIST,
+    TN_OPTION_YES,
+    TN_OPTION_TYPE,
+    TN_OPTION_BASE,
+    TN_OPTION_VARIANT,
+    TN_OPTION_TAG,
+    TN_OPTION_STATE,
+    TN_OPTION_MISSING,
+    TN_OPTION_AUTO,
+    TN_OPTION_NEW_WORD,
+    TN_OPTION_REMOVE,
+    TN_OPTION_BY,
+    TN_OPTION_DEPTH,
+    TN_OPTION_DISK,
     TN_OPTION_JSON,
     TN_OPTION_LIBRARY,
     TN_OPTION_MEMORY,
@@ -65,7 +102,10 @@ typedef enum tn_option_id {
     TN_OPTION_LIMIT,
     TN_OPTION_WHY,
     TN_OPTION_LENIENT,
-    TN_OPTION_ALGO
+    TN_OPTION_ALGO,
+    TN_OPTION_ALL,
+    TN_OPTION_QUICK,
+    TN_OPTION_WATCH
 } tn_option_id;
 
 typedef struct tn_option {
@@ -75,11 +115,11 @@ typedef struct tn_option {
     const char *value;       /* placeholder of its value; NULL: a switch */
     const char *words;       /* "none|sha256": what the value may be; NULL: anything */
     const char *environment; /* the variable that is read when the option is not given */
-    unsigned verbs;          /* 1u << tn_verb_id of those it belongs to */
+    uint64_t verbs;          /* 1 << tn_verb_id of those it belongs to */
     const char *says;
 } tn_option;
 
-#define TN_EVERY_VERB (~0u)
+#define TN_EVERY_VERB (~UINT64_C(0))
 
 /* The tables, each ended by a row whose name is NULL. */
 extern const tn_verb tn_verb_table[];
@@ -96,17 +136,28 @@ bool tn_cli_words_next(const char **words, tn_text *out);
 /* ---- parsing ---- */
 
 #define TN_CLI_JOBS_MAX 256u
+#define TN_CLI_REMOVE_MAX 32u /* times --remove may be given */
 
 /* What the command line said. Texts point into argv, or into `kept` when they came from the environment. */
 typedef struct tn_settings {
     tn_verb_id verb;
-    bool json, quiet, no_color, progress, help, version, dry_run, why, lenient;
+    bool interactive;       /* of relink */
+    bool json, quiet, no_color, progress, help, version, dry_run, why, lenient, watch;
     const char *library;    /* NULL: the default place */
     uint64_t memory_bytes;  /* 0: measured */
     unsigned jobs;          /* 0: one for each core */
     uint64_t limit;         /* 0: all */
     const char *hash;       /* NULL: not given */
+    bool all, quick;        /* of verify */
     const char *algo;       /* words of --algo with commas between; NULL: not given */
+    const char *type, *base, *variant, *tag, *state; /* NULL: not given */
+    bool missing, automatic, new_word, disk;
+    const char *by;         /* NULL: not given */
+    uint64_t depth;         /* 0: not given */
+    const char *remove[TN_CLI_REMOVE_MAX];
+    size_t remove_count;
+    const char *copy_to, *move_to; /* of import; NULL: not given */
+    bool to_trash, delete_files, follow, listing, yes;
     char **arguments;       /* in argv, moved together to its front */
     size_t argument_count;
     size_t literal_from;    /* arguments from this one on stood behind "--": "-" is a file's name there */

@@ -133,9 +133,6 @@ static tn_status set_hash(tn_settings *settings, const tn_option *option, const 
 {
     if (!tn_cli_words_have(option->words, value, strlen(value)))
         return tn_fail(err, TN_INVALID, "--hash takes none, blake3, sha256 or all, not `%.64s`", value);
-    if (strcmp(value, "none") != 0)
-        return tn_fail(err, TN_INVALID, "--hash %s is not there yet: this version can import only with --hash none",
-                       value);
     settings->hash = value;
     return TN_OK;
 }
@@ -173,8 +170,27 @@ static tn_status set_number(tn_settings *settings, const tn_option *option, cons
                        (unsigned long long)max, value);
     if (option->id == TN_OPTION_JOBS)
         settings->jobs = (unsigned)number;
+    else if (option->id == TN_OPTION_DEPTH)
+        settings->depth = number;
     else
         settings->limit = number;
+    return TN_OK;
+}
+
+/* One of the words that the table names. */
+static tn_status set_word(const tn_option *option, const char *value, const char **out, tn_error *err)
+{
+    if (!tn_cli_words_have(option->words, value, strlen(value)))
+        return tn_fail(err, TN_INVALID, "--%s takes %s, not `%.64s`", option->name, option->words, value);
+    *out = value;
+    return TN_OK;
+}
+
+static tn_status add_remove(tn_settings *settings, const char *value, tn_error *err)
+{
+    if (settings->remove_count == TN_CLI_REMOVE_MAX)
+        return tn_fail(err, TN_INVALID, "--remove may be given %u times at most", TN_CLI_REMOVE_MAX);
+    settings->remove[settings->remove_count++] = value;
     return TN_OK;
 }
 
@@ -188,13 +204,36 @@ tn_status tn_settings_set(tn_settings *settings, const tn_option *option, const 
     case TN_OPTION_HELP: settings->help = true; break;
     case TN_OPTION_VERSION: settings->version = true; break;
     case TN_OPTION_DRY_RUN: settings->dry_run = true; break;
+    case TN_OPTION_INTERACTIVE: settings->interactive = true; break;
     case TN_OPTION_WHY: settings->why = true; break;
+    case TN_OPTION_WATCH: settings->watch = true; break;
+    case TN_OPTION_TO_TRASH: settings->to_trash = true; break;
+    case TN_OPTION_DELETE: settings->delete_files = true; break;
+    case TN_OPTION_FOLLOW: settings->follow = true; break;
+    case TN_OPTION_LIST: settings->listing = true; break;
+    case TN_OPTION_YES: settings->yes = true; break;
+    case TN_OPTION_COPY_TO: settings->copy_to = value; break;
+    case TN_OPTION_MOVE_TO: settings->move_to = value; break;
     case TN_OPTION_LENIENT: settings->lenient = true; break;
+    case TN_OPTION_ALL: settings->all = true; break;
+    case TN_OPTION_QUICK: settings->quick = true; break;
     case TN_OPTION_HASH: return set_hash(settings, option, value, err);
     case TN_OPTION_ALGO: return set_algo(settings, option, value, err);
     case TN_OPTION_MEMORY: return set_memory(settings, value, err);
     case TN_OPTION_JOBS:
+    case TN_OPTION_DEPTH:
     case TN_OPTION_LIMIT: return set_number(settings, option, value, err);
+    case TN_OPTION_TYPE: settings->type = value; break;
+    case TN_OPTION_BASE: settings->base = value; break;
+    case TN_OPTION_VARIANT: settings->variant = value; break;
+    case TN_OPTION_TAG: settings->tag = value; break;
+    case TN_OPTION_STATE: return set_word(option, value, &settings->state, err);
+    case TN_OPTION_BY: return set_word(option, value, &settings->by, err);
+    case TN_OPTION_MISSING: settings->missing = true; break;
+    case TN_OPTION_AUTO: settings->automatic = true; break;
+    case TN_OPTION_NEW_WORD: settings->new_word = true; break;
+    case TN_OPTION_DISK: settings->disk = true; break;
+    case TN_OPTION_REMOVE: return add_remove(settings, value, err);
     case TN_OPTION_LIBRARY:
         if (!*value)
             return tn_fail(err, TN_INVALID, "--library needs the path of a file");
@@ -210,7 +249,7 @@ typedef struct parser {
     int argc, at;
     size_t arguments;
     tn_settings settings;
-    uint32_t given;
+    uint64_t given;
 } parser;
 
 static tn_status take_option(parser *p, const tn_option *option, const char *value, tn_error *err)
@@ -220,7 +259,7 @@ static tn_status take_option(parser *p, const tn_option *option, const char *val
             return tn_fail(err, TN_INVALID, "--%s needs a value: --%s %s", option->name, option->name, option->value);
         value = p->argv[++p->at];
     }
-    p->given |= 1u << (unsigned)(option - tn_option_table);
+    p->given |= UINT64_C(1) << (unsigned)(option - tn_option_table);
     return tn_settings_set(&p->settings, option, value, err);
 }
 

@@ -16,6 +16,15 @@ void tn_progress_init(tn_progress *progress, tn_memory_source *memory, FILE *fil
     tn_buffer_init(&progress->line, memory, (size_t)1 << 20);
 }
 
+static void append_name(tn_buffer *line, const char *path)
+{
+    if (!path)
+        return;
+    tn_text name = tn_base_name(tn_text_of(path));
+    tn_buffer_text(line, "  ");
+    tn_utf8_append_shown(line, name.bytes, name.size);
+}
+
 /* "1,240 of 4,512  653/s  flux/some_file.safetensors" */
 static void compose(tn_progress *progress, bool walking, const char *path, uint64_t now_ns)
 {
@@ -28,11 +37,7 @@ static void compose(tn_progress *progress, bool walking, const char *path, uint6
     uint64_t ns = now_ns - progress->started_ns;
     if (ns > REDRAW_NS && progress->done)
         tn_buffer_format(line, "  %.0f/s", (double)progress->done * 1e9 / (double)ns);
-    if (path) {
-        tn_text name = tn_base_name(tn_text_of(path));
-        tn_buffer_text(line, "  ");
-        tn_utf8_append_shown(line, name.bytes, name.size);
-    }
+    append_name(line, path);
 }
 
 static void draw(tn_progress *progress)
@@ -48,6 +53,23 @@ static void draw(tn_progress *progress)
     tn_buffer_free(&fitted);
 }
 
+/* Is it time to draw again? */
+static bool is_due(tn_progress *progress, uint64_t now_ns)
+{
+    if (progress->drawn_ns && now_ns - progress->drawn_ns < (progress->in_place ? REDRAW_NS : LINE_NS))
+        return false;
+    progress->drawn_ns = now_ns;
+    return true;
+}
+
+static void draw_composed(tn_progress *progress)
+{
+    if (progress->line.failed != TN_OK)
+        return;
+    draw(progress);
+    progress->drawn = true;
+}
+
 void tn_progress_tell(tn_progress *progress, uint64_t found, uint64_t done, bool walking, const char *path)
 {
     progress->found = found;
@@ -55,14 +77,41 @@ void tn_progress_tell(tn_progress *progress, uint64_t found, uint64_t done, bool
     if (!progress->on)
         return;
     uint64_t now_ns = tn_os_monotonic_ns();
-    if (progress->drawn_ns && now_ns - progress->drawn_ns < (progress->in_place ? REDRAW_NS : LINE_NS))
+    if (!is_due(progress, now_ns))
         return;
-    progress->drawn_ns = now_ns;
     compose(progress, walking, path, now_ns);
-    if (progress->line.failed != TN_OK)
+    draw_composed(progress);
+}
+
+static void compose_bytes(tn_progress *progress, const tn_import_progress *now, uint64_t now_ns)
+{
+    tn_buffer *line = &progress->line;
+    uint64_t ns = now_ns - progress->bytes_began_ns, done = now->bytes_done - progress->bytes_before;
+    tn_buffer_clear(line);
+    tn_size_append(line, now->bytes_done);
+    tn_buffer_text(line, " of ");
+    tn_size_append(line, now->bytes);
+    if (ns > REDRAW_NS && done) {
+        tn_buffer_text(line, "  ");
+        tn_size_append(line, (uint64_t)((double)done * 1e9 / (double)ns));
+        tn_buffer_text(line, "/s");
+    }
+    append_name(line, now->path);
+}
+
+void tn_progress_tell_bytes(tn_progress *progress, const tn_import_progress *now)
+{
+    uint64_t now_ns = tn_os_monotonic_ns();
+    progress->found = now->found;
+    progress->done = now->done;
+    if (!progress->bytes_began_ns || now->bytes_done < progress->bytes_before) {
+        progress->bytes_began_ns = now_ns;
+        progress->bytes_before = now->bytes_done;
+    }
+    if (!progress->on || !is_due(progress, now_ns))
         return;
-    draw(progress);
-    progress->drawn = true;
+    compose_bytes(progress, now, now_ns);
+    draw_composed(progress);
 }
 
 void tn_progress_clear(tn_progress *progress)

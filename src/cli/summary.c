@@ -132,9 +132,10 @@ static tn_status print_bases(tn_cli *cli, const tn_import_summary *summary, unsi
 #define NAME_LEAST 20u
 #define ROOTS_TRIED 16u /* of more, such as a list from stdin, only the file's name is said */
 
-/* The path as it is found from where the person stands: without the folder that was imported. */
-static tn_text below_roots(const tn_paths *roots, tn_text path, tn_buffer *absolute)
+tn_text tn_summary_below_roots(const tn_paths *roots, tn_text path, tn_buffer *absolute)
 {
+    if (roots == NULL)
+        return path;
     for (size_t i = 0; i < roots->count && roots->count <= ROOTS_TRIED; i++) {
         tn_buffer_clear(absolute);
         if (tn_os_absolute_path(roots->items[i], absolute, NULL) != TN_OK)
@@ -218,7 +219,8 @@ static void print_problems(tn_cli *cli, const tn_import_summary *summary, const 
     tn_buffer_init(&absolute, &cli->memory, (size_t)1 << 20);
     for (size_t i = 0; i < summary->problem_count && tn_output_wanted(&cli->out); i++) {
         const tn_problem *each = &summary->problems[i];
-        problem shown = {problem_word(each), tn_state_style(each->state), below_roots(roots, each->path, &absolute),
+        problem shown = {problem_word(each), tn_state_style(each->state),
+                         tn_summary_below_roots(roots, each->path, &absolute),
                          each->message};
         print_problem(cli, &shown, state_columns, columns);
     }
@@ -226,6 +228,8 @@ static void print_problems(tn_cli *cli, const tn_import_summary *summary, const 
 }
 
 /* ---- the end ---- */
+
+#define SECOND_NS ((uint64_t)1000000000)
 
 static void append_part(tn_buffer *out, uint64_t count, const char *word, const char **between)
 {
@@ -269,13 +273,37 @@ static void print_others(tn_cli *cli, const tn_import_summary *summary)
         tn_buffer_text(out, " (pictures, texts, configs)");
         tn_output_line(&cli->out);
     }
-    if (summary->folders_unreadable) {
-        tn_output_style(&cli->out, TN_STYLE_BAD);
-        tn_plural_append(out, summary->folders_unreadable, "folder", "folders");
-        tn_buffer_text(out, " could not be read: check who may open them");
-        tn_output_style(&cli->out, TN_STYLE_PLAIN);
-        tn_output_line(&cli->out);
+}
+
+/* "312 files, 1.4 TB to be hashed, about 25 min: tenure jobs run" */
+static void print_queued(tn_cli *cli, const tn_import_summary *summary)
+{
+    tn_buffer *out = &cli->out.text;
+    if (!summary->hash_files)
+        return;
+    tn_plural_append(out, summary->hash_files, "file, ", "files, ");
+    tn_size_append(out, summary->hash_bytes);
+    tn_buffer_text(out, " to be hashed");
+    if (summary->hash_about_ns >= SECOND_NS) {
+        tn_buffer_text(out, ", about ");
+        tn_duration_append(out, summary->hash_about_ns / SECOND_NS * SECOND_NS);
     }
+    tn_buffer_text(out, summary->hash_paused ? ": paused, tenure jobs resume" : ": tenure jobs run");
+    tn_output_line(&cli->out);
+}
+
+static void json_queued(tn_json_writer *w, const tn_import_summary *summary)
+{
+    tn_json_key(w, "to_be_hashed");
+    tn_json_object(w);
+    tn_json_amount(w, "files", summary->hash_files);
+    tn_json_amount(w, "size_bytes", summary->hash_bytes);
+    tn_json_key(w, "seconds");
+    if (summary->hash_about_ns)
+        tn_json_number(w, (double)summary->hash_about_ns / 1e9);
+    else
+        tn_json_null(w);
+    tn_json_object_end(w);
 }
 
 static void json_totals(tn_json_writer *w, const tn_import_summary *summary)
@@ -326,9 +354,10 @@ static void json_summary(tn_cli *cli, const tn_import_summary *summary, uint64_t
     tn_json_amount(&w, "unchanged", summary->unchanged);
     tn_json_amount(&w, "vanished", summary->vanished);
     tn_json_amount(&w, "others", summary->others);
-    tn_json_amount(&w, "folders_unreadable", summary->folders_unreadable);
+    tn_summary_json_named(&w, summary);
     tn_json_key(&w, "seconds");
     tn_json_number(&w, (double)ns / 1e9);
+    json_queued(&w, summary);
     json_totals(&w, summary);
     json_problems(&w, summary);
     tn_json_object_end(&w);
@@ -351,7 +380,10 @@ tn_status tn_summary_print(tn_cli *cli, const tn_import_summary *summary, const 
         print_headline(cli, summary, ns);
         TN_TRY(print_bases(cli, summary, columns, err));
         print_others(cli, summary);
+        tn_summary_print_links(cli, summary);
+        print_queued(cli, summary);
     }
+    tn_summary_print_named(cli, summary, roots);
     print_problems(cli, summary, roots, columns);
     return TN_OK;
 }

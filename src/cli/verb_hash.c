@@ -1,4 +1,5 @@
-/* `tenure hash`: the digests of files, each file read once. */
+/* `tenure hash`: the digests of files, each file read once, several at a time. They are answered in the order in which
+ * they were named, so what ends before its turn is kept. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -20,13 +21,22 @@ static const struct {
 };
 #define ALGORITHMS (sizeof algorithms / sizeof *algorithms)
 
+/* What a file came to before its turn: one of both. */
+typedef struct early {
+    tn_digests *digests;
+    tn_error *error;
+} early;
+
 typedef struct hashing {
     tn_cli *cli;
+    const tn_paths *paths;
     uint32_t which;
-    uint64_t bytes, done;       /* of all files; of those that are behind us */
-    uint64_t size;              /* of this one */
-    const char *path;
-    tn_buffer label;            /* what the progress line ends with */
+    tn_digest_want *wants;
+    early *ended;
+    size_t turn;     /* the file that is answered next */
+    uint64_t bytes;  /* of all files */
+    size_t labelled; /* the file that the label names; SIZE_MAX: none */
+    tn_buffer label; /* what the progress line ends with */
 } hashing;
 
 /* `words` has been read by tn_settings_parse: each is one of ours. */
@@ -74,7 +84,7 @@ static bool digits_of(const tn_digests *digests, uint32_t bit, char out[DIGITS_M
 
 /* ---- what is said of a file ---- */
 
-static void lines(hashing *h, const tn_digests *digests)
+static void lines(hashing *h, const char *path, const tn_digests *digests)
 {
     tn_output *out = &h->cli->out;
     for (size_t i = 0; i < ALGORITHMS; i++) {
@@ -83,17 +93,17 @@ static void lines(hashing *h, const tn_digests *digests)
             continue;
         digits_of(digests, algorithms[i].bit, digits);
         tn_buffer_format(&out->text, "%-8s  %s  ", algorithms[i].word, digits);
-        tn_utf8_append_shown(&out->text, h->path, strlen(h->path));
+        tn_utf8_append_shown(&out->text, path, strlen(path));
         tn_output_line(out);
     }
 }
 
 /* `why`, when not NULL, is what keeps a damaged file from having all that was asked for. */
-static void object(hashing *h, const tn_digests *digests, const tn_error *why)
+static void object(hashing *h, const char *path, const tn_digests *digests, const tn_error *why)
 {
     tn_json_writer w;
     tn_json_line(&w, &h->cli->out);
-    tn_json_path(&w, h->path, strlen(h->path));
+    tn_json_path(&w, path, strlen(path));
     for (size_t i = 0; i < ALGORITHMS; i++) {
         char digits[DIGITS_MAX];
         if ((h->which & algorithms[i].bit) == 0)
@@ -113,43 +123,103 @@ static void object(hashing *h, const tn_digests *digests, const tn_error *why)
 }
 
 /* A file without tensors that can be read is no fault; one that claims them and is damaged needs a look. */
-static void answer(hashing *h, const tn_digests *digests)
+static void answer(hashing *h, const char *path, const tn_digests *digests)
 {
     tn_error why;
     bool damaged = digests->absent != TN_OK && digests->absent != TN_UNSUPPORTED;
     if (damaged) {
         tn_fail(&why, digests->absent, "some digests cannot be taken: %s", tn_status_text(digests->absent));
-        tn_error_at_file(&why, h->path);
+        tn_error_at_file(&why, path);
         tn_cli_raise(h->cli, tn_status_exit_code(digests->absent));
     }
     if (h->cli->settings.json)
-        object(h, digests, damaged ? &why : NULL);
+        object(h, path, digests, damaged ? &why : NULL);
     else
-        lines(h, digests);
+        lines(h, path, digests);
     if (damaged)
-        tn_cli_note(h->cli, "%s: %s", h->path, why.message);
+        tn_cli_note(h->cli, "%s: %s", path, why.message);
 }
 
-static void refused(hashing *h, const tn_error *err)
+static void refused(hashing *h, const char *path, const tn_error *err)
 {
-    if (err->status == TN_CANCELLED)
-        return;
     if (h->cli->settings.json)
-        tn_answer_refused(h->cli, h->path, err);
+        tn_answer_refused(h->cli, path, err);
     else
         tn_cli_fail(h->cli, err);
 }
 
-/* ---- the files ---- */
+/* ---- in their order ---- */
 
-/* "1,240 of 40,000  653/s  MB, flux.safetensors": of all files, in megabytes. */
-static void tell(void *user, uint64_t done, uint64_t total)
+static void show(hashing *h, size_t file, const tn_digests *digests, const tn_error *why)
+{
+    if (digests != NULL)
+        answer(h, h->paths->items[file], digests);
+    else
+        refused(h, h->paths->items[file], why);
+    h->turn = file + 1;
+}
+
+static void forget(hashing *h, early *kept)
+{
+    tn_give(&h->cli->memory, kept->digests, kept->digests != NULL ? sizeof *kept->digests : 0);
+    tn_give(&h->cli->memory, kept->error, kept->error != NULL ? sizeof *kept->error : 0);
+    *kept = (early){NULL, NULL};
+}
+
+static tn_status keep(hashing *h, early *kept, const tn_digests *digests, const tn_error *why, tn_error *err)
+{
+    void *block;
+    TN_TRY(tn_take(&h->cli->memory, digests != NULL ? sizeof *digests : sizeof *why, &block, err));
+    if (digests != NULL) {
+        kept->digests = block;
+        *kept->digests = *digests;
+    } else {
+        kept->error = block;
+        *kept->error = *why;
+    }
+    return TN_OK;
+}
+
+static bool is_kept(const hashing *h, size_t file)
+{
+    return file < h->paths->count && (h->ended[file].digests != NULL || h->ended[file].error != NULL);
+}
+
+static tn_status ended(void *user, size_t file, const tn_digests *digests, const tn_error *why, tn_error *err)
 {
     hashing *h = user;
-    double part = total > 0 ? (double)done / (double)total : 1;
-    uint64_t now = h->done + (uint64_t)(part * (double)h->size);
-    tn_progress_tell(&h->cli->progress, h->bytes / MEGABYTE, now / MEGABYTE, false,
+    if (file != h->turn)
+        return keep(h, &h->ended[file], digests, why, err);
+    show(h, file, digests, why);
+    for (size_t next; is_kept(h, next = h->turn);) {
+        show(h, next, h->ended[next].digests, h->ended[next].error);
+        forget(h, &h->ended[next]);
+    }
+    return tn_output_wanted(&h->cli->out) ? TN_OK : tn_fail(err, TN_CANCELLED, "nobody reads the answers");
+}
+
+/* ---- progress ---- */
+
+static void put_label(hashing *h, size_t file)
+{
+    tn_text name = tn_base_name(tn_text_of(h->paths->items[file]));
+    if (file == h->labelled)
+        return;
+    h->labelled = file;
+    tn_buffer_clear(&h->label);
+    tn_buffer_text(&h->label, "MB, ");
+    tn_buffer_append(&h->label, name.bytes, name.size);
+}
+
+/* "1,240 of 40,000  653/s  MB, flux.safetensors": of all files, in megabytes. */
+static tn_status tell(void *user, size_t file, uint64_t done_bytes, tn_error *err)
+{
+    hashing *h = user;
+    (void)err;
+    put_label(h, file);
+    tn_progress_tell(&h->cli->progress, h->bytes / MEGABYTE, done_bytes / MEGABYTE, false,
                      h->label.failed == TN_OK ? h->label.bytes : NULL);
+    return TN_OK;
 }
 
 static uint64_t size_of(const char *path)
@@ -158,21 +228,47 @@ static uint64_t size_of(const char *path)
     return tn_os_info_at(path, true, &info, NULL) == TN_OK && info.kind == TN_OS_REGULAR ? info.size : 0;
 }
 
-static void hash_one(hashing *h, const char *path)
+/* ---- the files ---- */
+
+static tn_status take_lists(hashing *h, tn_error *err)
+{
+    void *wants, *kept;
+    size_t count = h->paths->count;
+    TN_TRY(tn_take_array(&h->cli->memory, count, sizeof *h->wants, &wants, err));
+    h->wants = wants;
+    TN_TRY(tn_take_array(&h->cli->memory, count, sizeof *h->ended, &kept, err));
+    h->ended = kept;
+    for (size_t i = 0; i < count; i++) {
+        h->wants[i] = (tn_digest_want){h->paths->items[i], h->which};
+        h->bytes += h->cli->progress.on ? size_of(h->paths->items[i]) : 0;
+    }
+    return TN_OK;
+}
+
+static void give_lists(hashing *h)
+{
+    size_t count = h->paths->count;
+    for (size_t i = 0; h->ended != NULL && i < count; i++)
+        forget(h, &h->ended[i]);
+    tn_give(&h->cli->memory, h->ended, h->ended != NULL ? count * sizeof *h->ended : 0);
+    tn_give(&h->cli->memory, h->wants, h->wants != NULL ? count * sizeof *h->wants : 0);
+}
+
+static void hash_all(hashing *h)
 {
     tn_error err;
-    tn_digests digests;
-    tn_text name = tn_base_name(tn_text_of(path));
-    h->path = path;
-    h->size = size_of(path);
-    tn_buffer_clear(&h->label);
-    tn_buffer_text(&h->label, "MB, ");
-    tn_buffer_append(&h->label, name.bytes, name.size);
-    if (tn_digest_file(h->cli->context, path, h->which, tell, h, &digests, &err) == TN_OK)
-        answer(h, &digests);
-    else
-        refused(h, &err);
-    h->done += h->size;
+    tn_status status = take_lists(h, &err);
+    if (status == TN_OK) {
+        tn_digest_list list = {h->wants, h->paths->count, ended, tell, h};
+        status = tn_digest_many(h->cli->context, &list, &err);
+    }
+    if (tn_context_cancelled(h->cli->context)) {
+        tn_cli_raise(h->cli, tn_status_exit_code(TN_CANCELLED));
+        tn_cli_note(h->cli, "interrupted");
+    } else if (status != TN_OK && tn_output_wanted(&h->cli->out)) {
+        tn_cli_fail(h->cli, &err);
+    }
+    give_lists(h);
 }
 
 void tn_verb_hash(tn_cli *cli)
@@ -183,16 +279,9 @@ void tn_verb_hash(tn_cli *cli)
         tn_cli_fail(cli, &err);
         return;
     }
-    hashing h = {.cli = cli, .which = which_of(cli->settings.algo)};
+    hashing h = {.cli = cli, .paths = &paths, .which = which_of(cli->settings.algo), .labelled = SIZE_MAX};
     tn_buffer_init(&h.label, &cli->memory, (size_t)1 << 20);
-    for (size_t i = 0; i < paths.count && cli->progress.on; i++)
-        h.bytes += size_of(paths.items[i]);
-    for (size_t i = 0; i < paths.count && !tn_cli_stopped(cli); i++)
-        hash_one(&h, paths.items[i]);
-    if (tn_context_cancelled(cli->context)) {
-        tn_cli_raise(cli, tn_status_exit_code(TN_CANCELLED));
-        tn_cli_note(cli, "interrupted");
-    }
+    hash_all(&h);
     tn_buffer_free(&h.label);
     tn_paths_free(&paths);
 }

@@ -8,6 +8,7 @@
 typedef struct listing {
     tn_cli *cli;
     tn_table table;
+    uint64_t count;
 } listing;
 
 static tn_style state_style(tn_text state)
@@ -30,16 +31,32 @@ static void progress_cell(tn_cli *cli, tn_table *table, const tn_job *job)
     tn_buffer_free(&text);
 }
 
+/* "41.2 GB of 1.4 TB"; empty where no bytes are counted. */
+static void bytes_cell(tn_cli *cli, tn_table *table, const tn_job *job)
+{
+    tn_buffer text;
+    tn_buffer_init(&text, &cli->memory, 256);
+    if (job->bytes) {
+        tn_size_append(&text, job->bytes_done);
+        tn_buffer_text(&text, " of ");
+        tn_size_append(&text, job->bytes);
+    }
+    tn_table_cell(table, TN_STYLE_PLAIN, text.bytes ? text.bytes : "", text.size);
+    tn_buffer_free(&text);
+}
+
 static bool table_job(void *user, const tn_job *job)
 {
     listing *l = user;
+    l->count++;
     char id[32];
     snprintf(id, sizeof id, "%lld", (long long)job->id);
     tn_table_cell_text(&l->table, TN_STYLE_DIM, tn_text_of(id));
     tn_table_cell_text(&l->table, TN_STYLE_PLAIN, job->kind);
     tn_table_cell_text(&l->table, state_style(job->state), job->state);
     progress_cell(l->cli, &l->table, job);
-    tn_table_cell_text(&l->table, TN_STYLE_PLAIN, job->what);
+    bytes_cell(l->cli, &l->table, job);
+    tn_table_cell_text(&l->table, TN_STYLE_PLAIN, job->what.size ? job->what : tn_text_of("the whole library"));
     tn_table_cell_text(&l->table, TN_STYLE_BAD, job->error);
     return !tn_cli_stopped(l->cli);
 }
@@ -68,6 +85,8 @@ static bool json_job(void *user, const tn_job *job)
     json_time(&w, "ended", job->ended_ns);
     tn_json_amount(&w, "items", job->items);
     tn_json_amount(&w, "items_done", job->items_done);
+    tn_json_amount(&w, "bytes", job->bytes);
+    tn_json_amount(&w, "bytes_done", job->bytes_done);
     tn_json_text_field(&w, "error", job->error);
     tn_json_line_end(&w, &l->cli->out);
     return !tn_cli_stopped(l->cli);
@@ -76,13 +95,16 @@ static bool json_job(void *user, const tn_job *job)
 static tn_status list_jobs(tn_cli *cli, tn_library *library, tn_error *err)
 {
     static const tn_table_column columns[] = {{"id", true, 0},        {"kind", false, 0},  {"state", false, 0},
-                                              {"progress", true, 0}, {"what", false, 20}, {"", false, 0}};
+                                              {"progress", true, 0}, {"bytes", true, 0}, {"what", false, 20},
+                                              {"", false, 0}};
     listing l = {.cli = cli};
     if (cli->settings.json)
         return tn_library_jobs(library, json_job, &l, err);
     tn_table_begin(&l.table, &cli->out, columns, sizeof columns / sizeof *columns, cli->out.columns);
     tn_status status = tn_library_jobs(library, table_job, &l, err);
     tn_table_end(&l.table);
+    if (status == TN_OK && !l.count)
+        tn_cli_note(cli, "there are no jobs: `tenure import` makes them");
     return status;
 }
 
@@ -152,6 +174,54 @@ static tn_status control_all(tn_cli *cli, tn_library *library, const char *actio
     return status;
 }
 
+typedef struct waiting {
+    uint64_t files, bytes;
+} waiting;
+
+static bool count_waiting(void *user, const tn_job *job)
+{
+    waiting *w = user;
+    if (tn_cli_text_is(job->kind, "hash") && tn_cli_text_is(job->state, "queued")) {
+        w->files += job->items - job->items_done;
+        w->bytes += job->bytes - job->bytes_done;
+    }
+    return true;
+}
+
+/* An import that was gone on with has queued hashing of its own. */
+static tn_status print_waiting(tn_cli *cli, tn_library *library, tn_error *err)
+{
+    waiting w = {0};
+    TN_TRY(tn_library_jobs(library, count_waiting, &w, err));
+    if (!w.files)
+        return TN_OK;
+    tn_plural_append(&cli->out.text, w.files, "file, ", "files, ");
+    tn_size_append(&cli->out.text, w.bytes);
+    tn_buffer_text(&cli->out.text, " to be hashed: tenure jobs run");
+    tn_output_line(&cli->out);
+    return TN_OK;
+}
+
+/* "312 files hashed, 1.4 TB; 12 models read, 2 need a look: tenure list" */
+static void print_ran(tn_cli *cli, const tn_import_view *view)
+{
+    tn_buffer *out = &cli->out.text;
+    tn_import_view_hashed(view, out);
+    if (view->models) {
+        tn_buffer_text(out, view->hashed ? "; " : "");
+        tn_plural_append(out, view->models, "model", "models");
+        tn_buffer_text(out, " read");
+    }
+    if (view->look) {
+        tn_buffer_text(out, ", ");
+        tn_count_append(out, view->look);
+        tn_buffer_text(out, view->look == 1 ? " needs a look: tenure list" : " need a look: tenure list");
+    }
+    if (!view->hashed && !view->models)
+        tn_buffer_text(out, view->unhashed ? "nothing could be hashed" : "nothing was left to do");
+    tn_output_line(&cli->out);
+}
+
 static tn_status run_jobs(tn_cli *cli, tn_library *library, int64_t id, tn_error *err)
 {
     tn_import_view view = {.cli = cli, .library = library};
@@ -167,15 +237,8 @@ static tn_status run_jobs(tn_cli *cli, tn_library *library, int64_t id, tn_error
         tn_cli_raise(cli, 1);
     if (cli->settings.json || cli->settings.quiet)
         return TN_OK;
-    tn_plural_append(&cli->out.text, view.models, "model", "models");
-    tn_buffer_text(&cli->out.text, " read");
-    if (view.look) {
-        tn_buffer_text(&cli->out.text, ", ");
-        tn_count_append(&cli->out.text, view.look);
-        tn_buffer_text(&cli->out.text, view.look == 1 ? " needs a look: tenure list" : " need a look: tenure list");
-    }
-    tn_output_line(&cli->out);
-    return TN_OK;
+    print_ran(cli, &view);
+    return print_waiting(cli, library, err);
 }
 
 /* The ID behind the word: 0 when there is none. */

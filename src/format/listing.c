@@ -133,11 +133,18 @@ tn_text tn_path_folder(tn_arena *arena, const char *path)
     return tn_arena_text(arena, path, size > 0 && !root ? size - 1 : size);
 }
 
+/* A path of Windows, on a drive or a share, goes on in its own spelling, so that one file has one path. */
+static const char *separator_of(const char *folder)
+{
+    bool drive = folder[0] != '\0' && folder[1] == ':' && folder[2] == '\\';
+    return drive || (folder[0] == '\\' && folder[1] == '\\') ? "\\" : "/";
+}
+
 tn_text tn_path_join(tn_arena *arena, const char *folder, const char *name)
 {
     size_t size = strlen(folder);
     bool bare = size == 0 || is_separator(folder[size - 1]);
-    return tn_arena_format(arena, "%s%s%s", folder, bare ? "" : "/", name);
+    return tn_arena_format(arena, "%s%s%s", folder, bare ? "" : separator_of(folder), name);
 }
 
 bool tn_name_is_plain(const char *name, size_t size)

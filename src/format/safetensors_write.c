@@ -371,7 +371,7 @@ static tn_status put_in_place(tn_writer *writer, tn_error *err)
     TN_TRY(write_pending(writer, err));
     TN_TRY(tn_os_sync(&writer->file, err));
     tn_os_close(&writer->file);
-    TN_TRY(tn_os_rename(writer->temporary.bytes, writer->path.bytes, true, err));
+    TN_TRY(tn_os_put_in_place(writer->temporary.bytes, writer->path.bytes, err));
     writer->made = false;
     size_t size = folder_size(writer->path.bytes, writer->path.size);
     tn_buffer_clear(&writer->temporary);

@@ -115,9 +115,9 @@ static tn_status record_one(tn_import *import, batch *b, size_t i, tn_error *err
     const tn_import_item *item = b->items[i];
     tn_text path = {item->claim.path, item->claim.path_size};
     if (b->kind == BATCH_ALIAS)
-        TN_TRY(tn_record_alias(import->library, import->journal.job, &item->claim, item->target, &b->recorded[i], err));
+        TN_TRY(tn_record_alias(import->library, &import->job, &item->claim, item->target, &b->recorded[i], err));
     else
-        TN_TRY(tn_record_claim(import->library, import->journal.job, &item->claim, &b->readings[i], b->crashed[i],
+        TN_TRY(tn_record_claim(import->library, &import->job, &item->claim, &b->readings[i], b->crashed[i],
                                !item->was_known, &b->recorded[i], err));
     if (item->deaths > 0)
         TN_TRY(tn_journal_cleared(&import->journal, path, err));
@@ -139,19 +139,6 @@ static tn_status turn_inside(tn_import *import, batch *last, const batch *next, 
     return TN_OK;
 }
 
-/* Record the last batch and mark the next one, together. */
-static tn_status turn(tn_import *import, batch *last, const batch *next, tn_error *err)
-{
-    if (tn_import_is_dry(import))
-        return TN_OK;
-    TN_TRY(tn_library_begin(import->library, err));
-    TN_TRY(tn_library_end(import->library, turn_inside(import, last, next, err), err));
-    tn_os_point("import.after_commit");
-    return TN_OK;
-}
-
-/* ---- telling ---- */
-
 static bool is_model(const tn_import *import, const batch *b, size_t i)
 {
     if (!tn_import_is_dry(import))
@@ -160,15 +147,46 @@ static bool is_model(const tn_import *import, const batch *b, size_t i)
            tn_claim_holds(b->items[i]->claim.suffix, b->readings[i].answer);
 }
 
+/* What recording would come to. */
+static tn_status foresee(tn_import *import, batch *last, tn_error *err)
+{
+    for (size_t i = 0; i < last->count && last->kind != BATCH_ALIAS; i++) {
+        tn_recorded *recorded = &last->recorded[i];
+        TN_TRY(tn_import_foresee(import, last->items[i], &last->readings[i], recorded, err));
+        if (!is_model(import, last, i))
+            continue;
+        if (recorded->attached)
+            TN_TRY(tn_import_add_dry_known(import, recorded->model, err));
+        else
+            TN_TRY(tn_import_add_dry_answer(import, last->items[i], last->readings[i].answer, err));
+    }
+    return TN_OK;
+}
+
+/* Record the last batch and mark the next one, together. */
+static tn_status turn(tn_import *import, batch *last, const batch *next, tn_error *err)
+{
+    if (tn_import_is_dry(import))
+        return foresee(import, last, err);
+    TN_TRY(tn_library_begin(import->library, err));
+    TN_TRY(tn_library_end(import->library, turn_inside(import, last, next, err), err));
+    tn_os_point("import.after_commit");
+    return TN_OK;
+}
+
+/* ---- telling ---- */
+
+/* What is held is counted when it is told. */
 static void count_one(tn_import *import, const batch *b, size_t i)
 {
     const tn_recorded *recorded = &b->recorded[i];
-    bool fresh = tn_import_is_dry(import) ? !b->items[i]->was_known : recorded->fresh;
     if (!is_model(import, b, i)) {
         import->others++;
         return;
     }
-    if (fresh)
+    if (recorded->held)
+        return;
+    if (recorded->fresh)
         import->fresh++;
     else if (recorded->changed)
         import->changed++;
@@ -176,25 +194,30 @@ static void count_one(tn_import *import, const batch *b, size_t i)
         import->unchanged++;
 }
 
-static void tell_one(tn_import *import, const batch *b, size_t i)
+static tn_status tell_one(tn_import *import, const batch *b, size_t i, tn_error *err)
 {
     const tn_recorded *recorded = &b->recorded[i];
     const tn_claim *claim = &b->items[i]->claim;
     import->done++;
     count_one(import, b, i);
+    if (recorded->held)
+        return tn_import_hold(import, (tn_held){recorded->model, recorded->fresh, recorded->changed}, err);
     if (is_model(import, b, i) || claim->named)
-        tn_import_tell(import, &(tn_import_event){recorded->model, recorded->fresh, recorded->changed,
-                                                  recorded->known ? NULL : b->readings[i].answer});
+        tn_import_tell(import, &(tn_import_event){.id = tn_import_is_dry(import) ? 0 : recorded->model, .fresh = recorded->fresh,
+                                                  .changed = recorded->changed,
+                                                  .answer = recorded->known ? NULL : b->readings[i].answer});
+    return TN_OK;
 }
 
-static void tell(tn_import *import, const batch *b)
+static tn_status tell(tn_import *import, const batch *b, tn_error *err)
 {
     for (size_t i = 0; i < b->count && b->kind != BATCH_ALIAS; i++)
-        tell_one(import, b, i);
+        TN_TRY(tell_one(import, b, i, err));
     if (b->kind == BATCH_ALIAS)
         import->done += b->count;
     if (b->count > 0)
         tn_import_progress_now(import, false, b->items[b->count - 1]->claim.path);
+    return TN_OK;
 }
 
 /* ---- the loop ---- */
@@ -208,7 +231,7 @@ static tn_status work(tn_import *import, batch *last, batch *next, tn_error *err
         if (going == TN_OK)
             take_next(import, &at, next);
         TN_TRY(turn(import, last, next, err));
-        tell(import, last);
+        TN_TRY(tell(import, last, err));
         batch_free(import, last);
         if (going != TN_OK || next->count == 0)
             return going;

@@ -1,73 +1,50 @@
-/* The end of an import: what is gone, which roots there are, and the job's last row, in one transaction. */
+/* The end of an import: which new records are old ones, what was left behind, the job's last row, in one transaction.
+ * Then what waited for it is told. */
 #include "library/import_inside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "library/hash_job.h"
 #include "library/place.h"
+#include "library/relink.h"
 #include "os/os_fault.h"
 
-/* A known file that the walk did not come by and that is not there any more. */
-typedef struct gone_file {
-    int64_t file;
-    bool offline;
-} gone_file;
-
-typedef struct gone_list {
-    gone_file *files;
-    size_t count, capacity;
-} gone_list;
-
-static bool is_below(const char *path, size_t size, const char *folder)
+static tn_status run_below(tn_import *import, tn_query query, const char *path, tn_error *err)
 {
-    size_t folder_size = strlen(folder);
-    if (size < folder_size || memcmp(path, folder, folder_size) != 0)
-        return false;
-    char last = folder_size > 0 ? folder[folder_size - 1] : '/';
-    return size == folder_size || path[folder_size] == '/' || path[folder_size] == '\\' || last == '/' || last == '\\';
-}
-
-/* A folder that was imported before and is not there now is away, not emptied. */
-static bool is_offline(const tn_import *import, const tn_known_file *file)
-{
-    for (size_t i = 0; i < import->refused_count; i++) {
-        const tn_refused_path *refused = &import->refused[i];
-        if (refused->status == TN_NOT_FOUND && file->path_size > strlen(refused->path) &&
-            is_below(file->path, file->path_size, refused->path))
-            return true;
+    tn_buffer bounds;
+    tn_buffer_init(&bounds, import->library->memory, 2 * TN_PLACE_PATH_MAX);
+    size_t size = tn_known_bounds(&bounds, path);
+    tn_status status = tn_buffer_status(&bounds, err);
+    if (status == TN_OK) {
+        tn_sql s = tn_sql_start(&import->library->db, query);
+        tn_sql_blob(&s, path, strlen(path));
+        tn_sql_blob(&s, bounds.bytes, size);
+        tn_sql_blob(&s, bounds.bytes + size, size);
+        status = tn_sql_run(&s, err);
     }
-    return false;
+    tn_buffer_free(&bounds);
+    return status;
 }
 
-static bool is_gone(const tn_known_file *file)
+/* A record that is there by another path forgets the one it was moved from, and so does the library. */
+static tn_status leave_behind(tn_import *import, tn_error *err)
 {
-    tn_os_info info;
-    if (file->seen || !file->present)
-        return false;
-    tn_status status = tn_os_info_at(file->path, true, &info, NULL);
-    return status == TN_NOT_FOUND || status == TN_NOT_A_FILE;
-}
-
-static tn_status find_gone(tn_import *import, gone_list *out, tn_error *err)
-{
-    void *block = NULL;
-    size_t unseen = 0;
-    for (size_t i = 0; i < import->known.count; i++)
-        unseen += !import->known.files[i].seen;
-    TN_TRY(tn_take_array(import->library->memory, unseen, sizeof *out->files, &block, err));
-    *out = (gone_list){block, 0, unseen};
-    for (size_t i = 0; i < import->known.count; i++) {
-        const tn_known_file *file = &import->known.files[i];
-        if (is_gone(file))
-            out->files[out->count++] = (gone_file){file->file, is_offline(import, file)};
+    for (size_t i = 0; i < import->path_count; i++) {
+        TN_TRY(run_below(import, TN_QUERY_PARTS_LEFT_BEHIND, import->paths[i], err));
+        TN_TRY(run_below(import, TN_QUERY_FILES_DROP_GONE, import->paths[i], err));
     }
     return TN_OK;
 }
 
-static tn_status mark_gone(tn_import *import, const gone_list *list, tn_error *err)
+static tn_status add_relinked(void *user, int64_t model, int64_t gone, tn_error *err)
 {
-    for (size_t i = 0; i < list->count; i++)
-        TN_TRY(tn_record_missing(import->library, import->journal.job, list->files[i].file, list->files[i].offline,
-                                 &import->gone, err));
+    tn_import *import = user;
+    void *items = import->relinked;
+    TN_TRY(tn_make_room(import->library->memory, &items, &import->relinked_capacity, import->relinked_count,
+                        sizeof *import->relinked, 16, err));
+    import->relinked = items;
+    import->relinked[import->relinked_count++] = (tn_relinked){model, gone};
     return TN_OK;
 }
 
@@ -79,28 +56,71 @@ static tn_status scanned(tn_import *import, const char *path, tn_error *err)
     return tn_sql_run(&s, err);
 }
 
-static tn_status finish_inside(tn_import *import, const gone_list *list, tn_error *err)
+/* A watch scans again and again: what found nothing at all leaves no row behind. */
+static tn_status drop_idle(tn_import *import, tn_error *err)
+{
+    bool idle = import->item_count == 0 && import->news_count == 0 && import->relinked_count == 0;
+    if (import->options->still_ms == 0 || import->journal.resumed || !idle)
+        return TN_OK;
+    tn_sql s = tn_sql_start(&import->library->db, TN_QUERY_JOB_DROP);
+    tn_sql_int(&s, import->journal.job);
+    return tn_sql_run(&s, err);
+}
+
+static tn_status finish_inside(tn_import *import, tn_error *err)
 {
     TN_TRY(tn_journal_check(&import->journal, err));
-    TN_TRY(mark_gone(import, list, err));
+    TN_TRY(tn_relink_settle(import->library, &import->job, add_relinked, import, err));
+    tn_os_point("import.settled");
+    TN_TRY(leave_behind(import, err));
     for (size_t i = 0; i < import->path_count; i++)
         TN_TRY(scanned(import, import->paths[i], err));
+    TN_TRY(tn_hash_job_queue(import->library, import->paths, import->path_count, import->options, &import->hash_job,
+                             err));
     TN_TRY(tn_journal_finish(&import->journal, err));
+    TN_TRY(drop_idle(import, err));
     tn_os_point("import.finishing");
     return TN_OK;
 }
 
+/* ---- what waited ---- */
+
+static int by_gone(const void *a, const void *b)
+{
+    const tn_relinked *x = a, *y = b;
+    return x->gone < y->gone ? -1 : x->gone > y->gone;
+}
+
+/* They came in the order of the records that are gone. */
+static const tn_relinked *find_relinked(const tn_import *import, int64_t gone)
+{
+    const tn_relinked key = {0, gone};
+    if (import->relinked_count == 0)
+        return NULL;
+    return bsearch(&key, import->relinked, import->relinked_count, sizeof key, by_gone);
+}
+
+static void tell_held(tn_import *import, const tn_held *held)
+{
+    const tn_relinked *to = find_relinked(import, held->model);
+    import->held_fresh -= held->fresh;
+    if (held->fresh && to == NULL)
+        import->fresh++;
+    else if (held->changed && to == NULL)
+        import->changed++;
+    tn_import_tell(import, &(tn_import_event){.id = to != NULL ? to->model : held->model,
+                                              .fresh = held->fresh && to == NULL,
+                                              .changed = held->changed && to == NULL, .relinked = to != NULL});
+}
+
 tn_status tn_import_finish(tn_import *import, tn_error *err)
 {
-    gone_list list = {0};
     if (tn_import_is_dry(import))
         return TN_OK;
-    TN_TRY(find_gone(import, &list, err));
-    tn_status status = tn_library_begin(import->library, err);
-    if (status == TN_OK)
-        status = tn_library_end(import->library, finish_inside(import, &list, err), err);
-    tn_give(import->library->memory, list.files, list.capacity * sizeof *list.files);
-    if (status == TN_OK)
-        tn_os_point("import.finished");
-    return status;
+    TN_TRY(tn_library_begin(import->library, err));
+    TN_TRY(tn_library_end(import->library, finish_inside(import, err), err));
+    tn_os_point("import.finished");
+    for (size_t i = 0; i < import->held_count; i++)
+        tell_held(import, &import->held[i]);
+    return TN_OK;
 }

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "library/acts.h"
+#include "library/hash_job.h"
 #include "library/import_inside.h"
 #include "library/place.h"
 #include "os/os_fault.h"
@@ -26,7 +28,9 @@ void tn_import_progress_now(tn_import *import, bool walking, const char *path)
 {
     if (import->options->progress == NULL)
         return;
-    tn_import_progress now = {import->unchanged + import->item_count, import->done, walking, path};
+    tn_import_progress now = {.found = import->unchanged + import->item_count, .done = import->done, .walking = walking,
+                              .path = path, .fresh = import->fresh + import->held_fresh, .changed = import->changed,
+                              .unchanged = import->unchanged};
     if (!walking)
         now.found = now.done > now.found ? now.done : now.found;
     import->options->progress(import->options->user, &now);
@@ -34,30 +38,45 @@ void tn_import_progress_now(tn_import *import, bool walking, const char *path)
 
 /* ---- the steps ---- */
 
-/* A named folder is a root from now on. One that is away stays what it was. */
-static tn_status put_roots(tn_import *import, tn_error *err)
+/* A known path that shows something else now is not confirmed until it is read: it speaks against no other path of its
+ * record meanwhile. */
+static tn_status unconfirm(tn_import *import, const tn_import_item *item, tn_error *err)
 {
-    for (size_t i = 0; i < import->path_count; i++) {
-        tn_os_info info;
-        const char *path = import->paths[i];
-        if (tn_os_info_at(path, true, &info, NULL) != TN_OK || info.kind != TN_OS_FOLDER)
-            continue;
-        tn_sql s = tn_sql_start(&import->library->db, TN_QUERY_ROOT_PUT);
-        tn_sql_blob(&s, path, strlen(path));
-        tn_sql_int(&s, tn_os_wall_ns());
-        TN_TRY(tn_sql_run(&s, err));
+    if (!item->was_known)
+        return TN_OK;
+    tn_sql s = tn_sql_start(&import->library->db, TN_QUERY_FILE_UNCONFIRMED);
+    tn_sql_blob(&s, item->claim.path, item->claim.path_size);
+    return tn_sql_run(&s, err);
+}
+
+static tn_status queue_items(tn_import *import, tn_error *err)
+{
+    for (size_t i = 0; i < import->item_count; i++) {
+        const tn_import_item *item = &import->items[i];
+        TN_TRY(unconfirm(import, item, err));
+        TN_TRY(tn_journal_queue(&import->journal, (tn_text){item->claim.path, item->claim.path_size}, err));
     }
+    return tn_journal_count(&import->journal, err);
+}
+
+static tn_status load_began(tn_import *import, tn_error *err)
+{
+    bool more = false;
+    tn_sql s = tn_sql_start(&import->library->db, TN_QUERY_JOB_QUEUED);
+    tn_sql_int(&s, import->journal.job);
+    TN_TRY(tn_sql_row(&s, &more, err));
+    import->job = (tn_record_job){import->journal.job, more ? tn_sql_get_int(&s, 0) : tn_os_wall_ns()};
+    tn_sql_end(&s);
     return TN_OK;
 }
 
+/* What is gone is marked before anything is read, so that what is read can be told from it. */
 static tn_status queue_inside(tn_import *import, tn_error *err)
 {
-    TN_TRY(put_roots(import, err));
-    for (size_t i = 0; i < import->item_count; i++) {
-        const tn_claim *claim = &import->items[i].claim;
-        TN_TRY(tn_journal_queue(&import->journal, (tn_text){claim->path, claim->path_size}, err));
-    }
-    return tn_journal_count(&import->journal, err);
+    TN_TRY(load_began(import, err));
+    TN_TRY(tn_import_put_roots(import, err));
+    TN_TRY(tn_record_rows(import->library, &import->job, import->news, import->news_count, err));
+    return queue_items(import, err);
 }
 
 static tn_status queue(tn_import *import, tn_error *err)
@@ -93,6 +112,10 @@ static tn_status go(tn_import *import, tn_error *err)
 {
     uint64_t began = tn_os_monotonic_ns(), sqlite_before = sqlite_ns(import->library);
     TN_TRY(tn_import_gather(import, err));
+    if (!tn_import_is_dry(import)) {
+        TN_TRY(tn_import_look_at_roots(import, err));
+        TN_TRY(tn_import_find_gone(import, err));
+    }
     tn_os_point("import.scanned");
     TN_TRY(tn_import_suspects(import, err));
     TN_TRY(queue(import, err));
@@ -126,7 +149,7 @@ static tn_status import_init(tn_import *import, tn_library *library, const char 
 {
     void *block = NULL;
     *import = (tn_import){.library = library, .context = library->context, .options = options, .paths = paths,
-                          .path_count = count};
+                          .path_count = count, .began_ns = tn_os_monotonic_ns()};
     import->journal.library = library;
     tn_known_init(&import->known, library);
     tn_arena_init(&import->arena, library->memory, ARENA_MAX);
@@ -145,17 +168,34 @@ static void import_free(tn_import *import)
     tn_known_free(&import->known);
     tn_arena_free(&import->arena);
     tn_give(memory, import->items, import->item_capacity * sizeof *import->items);
+    tn_give(memory, import->roots, import->root_capacity * sizeof *import->roots);
+    tn_give(memory, import->news, import->news_capacity * sizeof *import->news);
+    tn_give(memory, import->dry, import->dry_capacity * sizeof *import->dry);
+    tn_give(memory, import->dry_known, import->dry_known_capacity * sizeof *import->dry_known);
+    tn_give(memory, import->held, import->held_capacity * sizeof *import->held);
+    tn_give(memory, import->relinked, import->relinked_capacity * sizeof *import->relinked);
+    tn_give(memory, import->unreadable, import->unreadable_capacity * sizeof *import->unreadable);
     if (import->refused != NULL)
         tn_give(memory, import->refused, import->path_count * sizeof *import->refused);
 }
 
-static tn_status run_over(tn_library *library, const char *const *absolute, size_t count, int64_t job,
+/* What is asked for. */
+typedef struct request {
+    int64_t job;    /* 0: a new one, or the interrupted one over the same paths */
+    bool scan, all; /* of roots; of all of them */
+} request;
+
+static tn_status run_over(tn_library *library, const char *const *absolute, size_t count, const request *wanted,
                           const tn_import_options *options, tn_import_summary **summary, tn_error *err)
 {
     tn_import import;
     tn_status status = import_init(&import, library, absolute, count, options, err);
+    import.scan = wanted->scan;
+    import.all = wanted->all;
+    if (status == TN_OK && count > 0)
+        status = go_journalled(&import, wanted->job, err);
     if (status == TN_OK)
-        status = go_journalled(&import, job, err);
+        status = tn_hash_job_after(library, import.hash_job, options, err);
     if (status == TN_OK && summary != NULL)
         status = tn_import_summarise(&import, summary, err);
     import_free(&import);
@@ -182,8 +222,8 @@ static tn_status make_absolute(tn_arena *arena, tn_memory_source *memory, const 
     return status;
 }
 
-tn_status tn_import_run(tn_library *library, const char *const *paths, size_t count, int64_t job,
-                        const tn_import_options *options, tn_import_summary **summary, tn_error *err)
+static tn_status run(tn_library *library, const char *const *paths, size_t count, const request *wanted,
+                     const tn_import_options *options, tn_import_summary **summary, tn_error *err)
 {
     static const tn_import_options none = {.size = sizeof none};
     TN_TRY(tn_context_check(library->context, err));
@@ -191,7 +231,9 @@ tn_status tn_import_run(tn_library *library, const char *const *paths, size_t co
         options = &none;
     if (options->size != sizeof *options)
         return tn_fail(err, TN_INVALID, "tn_import_options of another size");
-    if (count == 0 || count > IMPORT_PATHS_MAX)
+    if (!options->dry_run)
+        TN_TRY(tn_acts_recover(library, err));
+    if ((count == 0 && !wanted->all) || count > IMPORT_PATHS_MAX)
         return tn_fail(err, count == 0 ? TN_INVALID : TN_LIMIT, "%zu paths were named, 1 to %d can be", count,
                        IMPORT_PATHS_MAX);
     tn_arena arena;
@@ -201,9 +243,21 @@ tn_status tn_import_run(tn_library *library, const char *const *paths, size_t co
     if (status == TN_OK)
         status = make_absolute(&arena, library->memory, paths, count, absolute, err);
     if (status == TN_OK)
-        status = run_over(library, absolute, count, job, options, summary, err);
+        status = run_over(library, absolute, count, wanted, options, summary, err);
     tn_arena_free(&arena);
     return status;
+}
+
+tn_status tn_import_run(tn_library *library, const char *const *paths, size_t count, int64_t job,
+                        const tn_import_options *options, tn_import_summary **summary, tn_error *err)
+{
+    return run(library, paths, count, &(request){.job = job}, options, summary, err);
+}
+
+tn_status tn_import_scan(tn_library *library, const char *const *paths, size_t count, bool all,
+                         const tn_import_options *options, tn_import_summary **summary, tn_error *err)
+{
+    return run(library, paths, count, &(request){.scan = true, .all = all}, options, summary, err);
 }
 
 tn_status tn_library_import(tn_library *library, const char *const *paths, size_t count,

@@ -39,8 +39,9 @@ tn_status tn_library_end(tn_library *library, tn_status status, tn_error *err);
 /* The state that a word in a row stands for. */
 tn_state tn_library_state_of_word(const char *word);
 
-/* Does everything hold that is promised of a library at rest? SQLite's own checks, and ours: each model has an entry
- * and a row for each part, no path stands twice, no file is two models, and no ended job has anything left to read.
+/* Does everything hold that is promised of a library at rest? SQLite's own checks, and ours: each model
+ * that is there has an entry and a row for each part, no path stands twice, no file is two models, and no ended job has
+ * anything left to read or to decide.
  * TN_LIBRARY_DAMAGED says what does not. For tests and for the doctor. */
 tn_status tn_library_verify_internal(tn_library *library, tn_error *err);
 

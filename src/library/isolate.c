@@ -1,11 +1,13 @@
-/* Reading a suspect in a process of its own, so that only that process dies. */
-#include "library/import_inside.h"
+#include "library/isolate.h"
+
+#include <stddef.h>
+
+#include "os/os.h"
 
 #define TRIES 2
 
-static tn_isolated once(const char *program, const char *path)
+static tn_isolated once(const char *const *argv)
 {
-    const char *argv[] = {program, "probe", "--json", path, NULL};
     tn_os_exit how = {0};
     if (tn_os_run(argv, &how, NULL) != TN_OK)
         return TN_ISOLATED_NO_CHILD;
@@ -15,13 +17,25 @@ static tn_isolated once(const char *program, const char *path)
 }
 
 /* One death may be the machine's; a second one is the file's. */
-tn_isolated tn_isolate(const char *program, const char *path)
+static tn_isolated twice(const char *const *argv)
 {
     tn_isolated verdict = TN_ISOLATED_SURVIVED;
     for (int i = 0; i < TRIES; i++) {
-        verdict = once(program, path);
+        verdict = once(argv);
         if (verdict == TN_ISOLATED_SURVIVED || verdict == TN_ISOLATED_NO_CHILD)
             return verdict;
     }
     return verdict;
+}
+
+tn_isolated tn_isolate(const char *program, const char *path)
+{
+    const char *argv[] = {program, "probe", "--json", path, NULL};
+    return twice(argv);
+}
+
+tn_isolated tn_isolate_hash(const char *program, const char *words, const char *path)
+{
+    const char *argv[] = {program, "hash", "--algo", words, path, NULL};
+    return twice(argv);
 }

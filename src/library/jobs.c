@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/utf8.h"
+#include "library/acts.h"
+#include "library/hash_job.h"
 #include "library/import.h"
 #include "library/journal.h"
 
@@ -49,6 +51,8 @@ static tn_status copy_row(tn_library *library, const tn_sql *s, job_row *row, tn
     job->items = (uint64_t)tn_sql_get_int(s, 7);
     job->items_done = (uint64_t)tn_sql_get_int(s, 8);
     job->error = keep(row, s, 9);
+    job->bytes = (uint64_t)tn_sql_get_int(s, 10);
+    job->bytes_done = (uint64_t)tn_sql_get_int(s, 11);
     TN_TRY(tn_arena_status(&row->arena, err));
     tn_buffer what;
     tn_buffer_init(&what, library->memory, WHAT_MAX_BYTES);
@@ -58,19 +62,26 @@ static tn_status copy_row(tn_library *library, const tn_sql *s, job_row *row, tn
     return tn_arena_status(&row->arena, err);
 }
 
-/* Takes the lock. `row` is begun in any case and must be freed with tn_arena_free(&row->arena). */
-static tn_status get_row(tn_library *library, int64_t id, job_row *row, bool *found, tn_error *err)
+/* Inside the lock. `row` is begun in any case and must be freed with tn_arena_free(&row->arena). */
+static tn_status read_row(tn_library *library, int64_t id, job_row *row, bool *found, tn_error *err)
 {
     *row = (job_row){.paths = {"", 0}};
     tn_arena_init(&row->arena, library->memory, (size_t)1 << 32);
-    tn_library_lock(library);
     tn_sql s = tn_sql_start(&library->db, TN_QUERY_JOB_GET);
     tn_sql_int(&s, id);
-    tn_status status = tn_sql_row(&s, found, err);
-    if (status == TN_OK && *found) {
-        status = copy_row(library, &s, row, err);
-        tn_sql_end(&s);
-    }
+    TN_TRY(tn_sql_row(&s, found, err));
+    if (!*found)
+        return TN_OK;
+    tn_status status = copy_row(library, &s, row, err);
+    tn_sql_end(&s);
+    return status;
+}
+
+/* The same, taking the lock. */
+static tn_status get_row(tn_library *library, int64_t id, job_row *row, bool *found, tn_error *err)
+{
+    tn_library_lock(library);
+    tn_status status = read_row(library, id, row, found, err);
     tn_library_unlock(library);
     return status;
 }
@@ -144,6 +155,8 @@ static tn_status run_row(tn_library *library, job_row *row, const tn_import_opti
     if (!state_is(&row->job, "queued") && !state_is(&row->job, "running") && !state_is(&row->job, "interrupted"))
         return tn_fail(err, TN_INVALID, "job %lld is %s and cannot be run", (long long)row->job.id,
                        row->job.state.bytes);
+    if (strcmp(row->job.kind.bytes, "hash") == 0)
+        return tn_hash_job_run(library, row->job.id, options, err);
     if (strcmp(row->job.kind.bytes, "import") != 0)
         return tn_fail(err, TN_UNAVAILABLE, "this program has no work of the kind \"%s\"", row->job.kind.bytes);
     const char **paths = tn_arena_take_array(&row->arena, count, sizeof *paths);
@@ -164,7 +177,13 @@ static tn_status run_one(tn_library *library, int64_t id, const tn_import_option
     return status;
 }
 
-/* All: one that another process is at is passed over. */
+/* What keeps one job from being run and none of the others: another process is at it, or another hand has stopped it. */
+static bool passes_over(const tn_library *library, tn_status status)
+{
+    return status == TN_OK || status == TN_BUSY || status == TN_NOT_FOUND || status == TN_INVALID ||
+           status == TN_UNAVAILABLE || (status == TN_CANCELLED && !tn_context_cancelled(library->context));
+}
+
 static tn_status run_all(tn_library *library, const tn_import_options *options, tn_error *err)
 {
     int64_t ids[IDS_MAX];
@@ -173,10 +192,8 @@ static tn_status run_all(tn_library *library, const tn_import_options *options, 
     for (size_t i = 0; i < count; i++) {
         tn_error found;
         tn_status status = run_one(library, ids[i], options, &found);
-        if (status == TN_OK || status == TN_BUSY || status == TN_NOT_FOUND || status == TN_INVALID ||
-            status == TN_UNAVAILABLE)
-            continue;
-        return tn_fail_as(&found, err);
+        if (!passes_over(library, status))
+            return tn_fail_as(&found, err);
     }
     return TN_OK;
 }
@@ -184,6 +201,7 @@ static tn_status run_all(tn_library *library, const tn_import_options *options, 
 tn_status tn_library_jobs_run(tn_library *library, int64_t id, const tn_import_options *options, tn_error *err)
 {
     TN_TRY(tn_context_check(library->context, err));
+    TN_TRY(tn_acts_recover(library, err));
     return id != 0 ? run_one(library, id, options, err) : run_all(library, options, err);
 }
 
@@ -224,33 +242,55 @@ static tn_status run_with_job(tn_library *library, tn_query query, int64_t job, 
     return tn_sql_run(&s, err);
 }
 
-/* What was set aside is read again, and what is no longer wanted is not read at all. */
-static tn_status clear_items(tn_library *library, int64_t job, const action_row *action, tn_error *err)
+static bool is_action(const action_row *action, const char *word)
 {
-    if (strcmp(action->action, "retry") == 0)
-        TN_TRY(run_with_job(library, TN_QUERY_FILES_FORGET_ASIDE, job, err));
-    else if (strcmp(action->action, "cancel") != 0)
+    return strcmp(action->action, word) == 0;
+}
+
+/* A hash job that is tried again goes on with what it has, what it set aside among it; one that was given up has nothing
+ * any more, and is filled anew. */
+static tn_status clear_hash_items(tn_library *library, const job_row *row, const action_row *action, tn_error *err)
+{
+    if (is_action(action, "cancel"))
+        return run_with_job(library, TN_QUERY_ITEMS_DROP, row->job.id, err);
+    if (!is_action(action, "retry"))
         return TN_OK;
-    return run_with_job(library, TN_QUERY_ITEMS_DROP, job, err);
+    TN_TRY(run_with_job(library, TN_QUERY_ITEMS_AGAIN, row->job.id, err));
+    return tn_hash_job_fill(library, row->job.id, row->paths, err);
+}
+
+/* What was set aside is read again, and what is no longer wanted is not read at all. */
+static tn_status clear_items(tn_library *library, const job_row *row, const action_row *action, tn_error *err)
+{
+    if (strcmp(row->job.kind.bytes, "hash") == 0)
+        return clear_hash_items(library, row, action, err);
+    if (is_action(action, "retry"))
+        TN_TRY(run_with_job(library, TN_QUERY_FILES_FORGET_ASIDE, row->job.id, err));
+    else if (!is_action(action, "cancel"))
+        return TN_OK;
+    return run_with_job(library, TN_QUERY_ITEMS_DROP, row->job.id, err);
+}
+
+static tn_status control_row(tn_library *library, const job_row *row, const action_row *action, tn_error *err)
+{
+    if (!allows(action, row->job.state.bytes))
+        return tn_fail(err, TN_INVALID, "job %lld is in no state to %s", (long long)row->job.id, action->action);
+    TN_TRY(clear_items(library, row, action, err));
+    tn_sql s = tn_sql_start(&library->db, TN_QUERY_JOB_SET_STATE);
+    tn_sql_int(&s, row->job.id);
+    tn_sql_text(&s, action->to, strlen(action->to));
+    return tn_sql_run(&s, err);
 }
 
 static tn_status control_inside(tn_library *library, int64_t id, const action_row *action, tn_error *err)
 {
     bool found = false;
-    tn_sql s = tn_sql_start(&library->db, TN_QUERY_JOB_STATE);
-    tn_sql_int(&s, id);
-    TN_TRY(tn_sql_row(&s, &found, err));
-    if (!found)
-        return no_such_job(id, err);
-    bool allowed = allows(action, tn_sql_get(&s, 0).bytes);
-    tn_sql_end(&s);
-    if (!allowed)
-        return tn_fail(err, TN_INVALID, "job %lld is in no state to %s", (long long)id, action->action);
-    TN_TRY(clear_items(library, id, action, err));
-    s = tn_sql_start(&library->db, TN_QUERY_JOB_SET_STATE);
-    tn_sql_int(&s, id);
-    tn_sql_text(&s, action->to, strlen(action->to));
-    return tn_sql_run(&s, err);
+    job_row row;
+    tn_status status = read_row(library, id, &row, &found, err);
+    if (status == TN_OK)
+        status = found ? control_row(library, &row, action, err) : no_such_job(id, err);
+    tn_arena_free(&row.arena);
+    return status;
 }
 
 tn_status tn_library_job_control(tn_library *library, int64_t id, const char *action, tn_error *err)

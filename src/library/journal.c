@@ -97,9 +97,8 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(x->bytes, y->bytes);
 }
 
-/* The same paths in another order are the same job. */
-static tn_status make_key(tn_library *library, const char *kind, const char *const *paths, size_t count,
-                          uint8_t key[32], tn_error *err)
+tn_status tn_journal_key(tn_library *library, const char *kind, const char *const *paths, size_t count, uint8_t key[32],
+                         tn_error *err)
 {
     void *block = NULL;
     TN_TRY(tn_take_array(library->memory, count + 1, sizeof(tn_text), &block, err));
@@ -180,7 +179,7 @@ tn_status tn_journal_begin(tn_library *library, const char *kind, const char *co
 {
     uint8_t key[32];
     tn_journal journal = {.library = library};
-    TN_TRY(make_key(library, kind, paths, count, key, err));
+    TN_TRY(tn_journal_key(library, kind, paths, count, key, err));
     tn_buffer joined;
     tn_buffer_init(&joined, library->memory, PATHS_MAX_BYTES);
     for (size_t i = 0; i < count; i++)
@@ -222,6 +221,11 @@ tn_status tn_journal_finish(tn_journal *journal, tn_error *err)
     /* A job whose process died may have kept its lock until after this one began. */
     TN_TRY(bury_abandoned(journal->library, &journal->lock, journal->job, err));
     TN_TRY(end_same(journal, err));
+    return tn_journal_finish_alone(journal, err);
+}
+
+tn_status tn_journal_finish_alone(tn_journal *journal, tn_error *err)
+{
     TN_TRY(run_with_job(journal->library, TN_QUERY_ITEMS_FINISH, journal->job, err));
     return end_row(journal->library, journal->job, "done", "", err);
 }

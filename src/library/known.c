@@ -58,7 +58,9 @@ static tn_status add_row(tn_known *known, const tn_sql *s, tn_error *err)
     *file = (tn_known_file){.path = kept.bytes, .path_size = kept.size, .size = (uint64_t)tn_sql_get_int(s, 1),
                             .mtime_ns = tn_sql_get_int(s, 2), .weak = tn_sql_get_int(s, 4) != 0,
                             .present = tn_sql_get_int(s, 5) != 0, .file = tn_sql_get_int(s, 7),
-                            .model = tn_sql_get_int(s, 8), .retry = tn_sql_get_int(s, 9) != 0};
+                            .model = tn_sql_get_int(s, 8), .retry = tn_sql_get_int(s, 9) != 0,
+                            .device = (uint64_t)tn_sql_get_int(s, 10), .offline = tn_sql_get_int(s, 11) != 0,
+                            .unsettled = tn_sql_get_int(s, 12) != 0, .folder = tn_sql_get_int(s, 13) != 0};
     if (file_id.size == sizeof file->file_id)
         memcpy(file->file_id, file_id.bytes, sizeof file->file_id);
     file->has_members = members.size == sizeof file->members;
@@ -109,7 +111,7 @@ tn_known_file *tn_known_find(tn_known *known, const char *path, size_t size)
 
 bool tn_known_unchanged(const tn_known_file *file, const tn_claim *claim)
 {
-    if (file == NULL || !file->present || file->retry)
+    if (file == NULL || file->retry)
         return false;
     if (claim->kind != TN_CLAIM_FILE)
         return file->has_members && memcmp(file->members, claim->members, sizeof file->members) == 0;

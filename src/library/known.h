@@ -13,8 +13,12 @@ typedef struct tn_known_file {
     uint64_t size, file_id[2];
     int64_t mtime_ns;
     int64_t file, model; /* rows; model 0: it is nobody's entry */
+    uint64_t device;
     bool weak, present;
     bool retry;          /* it could not be read the last time */
+    bool offline;        /* not present, and a part of a model that is offline */
+    bool unsettled;      /* the entry of a record of which a scan has still to decide whether it is new */
+    bool folder;         /* the entry of a model that is a folder */
     bool has_members;
     bool seen;           /* the walk came by */
     uint8_t members[32];
@@ -33,7 +37,7 @@ void tn_known_init(tn_known *known, tn_library *library);
 tn_status tn_known_load(tn_known *known, tn_library *library, const char *path, tn_error *err);
 /* NULL when nothing is known of the path. */
 tn_known_file *tn_known_find(tn_known *known, const char *path, size_t size);
-/* Whether a claim shows what was recorded of it, so that it need not be read. */
+/* Whether a claim shows what was recorded of it, so that it need not be read; also one that was gone and is back. */
 bool tn_known_unchanged(const tn_known_file *file, const tn_claim *claim);
 void tn_known_free(tn_known *known);
 

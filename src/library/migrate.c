@@ -33,7 +33,7 @@ static tn_status copy_pages(tn_db *db, sqlite3 *to, tn_error *err)
     return tn_db_fail(db, code == SQLITE_DONE ? end : code, err);
 }
 
-static tn_status copy_to(tn_db *db, const char *path, tn_error *err)
+tn_status tn_migrate_copy(tn_db *db, const char *path, tn_error *err)
 {
     sqlite3 *to = NULL;
     int code = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
@@ -45,12 +45,14 @@ static tn_status copy_to(tn_db *db, const char *path, tn_error *err)
 /* The copy gets its name only when it is whole and still shows the old version: another process may have been faster. */
 static tn_status keep_copy(tn_db *db, const char *copy, const char *name, int64_t version, tn_error *err)
 {
-    TN_TRY(copy_to(db, copy, err));
+    TN_TRY(tn_migrate_copy(db, copy, err));
     tn_place place;
     TN_TRY(tn_place_look(copy, &place, err));
-    if (place.version == version)
-        return tn_os_rename(copy, name, true, err);
-    return tn_os_remove(copy, err);
+    if (place.version != version)
+        return tn_os_remove(copy, err);
+    TN_TRY(tn_place_settle(copy, &db->context->memory, err)); /* that SQLite has removed its journal */
+    TN_TRY(tn_os_rename(copy, name, true, err));
+    return tn_place_settle(name, &db->context->memory, err);
 }
 
 static tn_status back_up(tn_db *db, int64_t version, tn_error *err)

@@ -15,14 +15,13 @@ static bool is_ours(tn_status status)
     return tn_status_is_of_process(status) || status == TN_OVERFLOW;
 }
 
-static tn_status not_listed(tn_walk *walk, tn_status status, const tn_error *found, tn_error *err)
+static tn_status not_listed(tn_walk *walk, const char *path, const tn_error *found, tn_error *err)
 {
-    if (is_ours(status))
+    if (is_ours(found->status))
         return tn_fail_as(found, err);
-    if (status == TN_NOT_FOUND)
-        walk->counts.vanished++;
-    else
-        walk->counts.folders_unreadable++;
+    if (found->status != TN_NOT_FOUND)
+        return tn_walk_unreadable(walk, path, found->message, err);
+    walk->counts.vanished++;
     return TN_OK;
 }
 
@@ -54,7 +53,7 @@ static tn_status keep(tn_walk *walk, tn_names *names, const tn_os_entry *entry, 
         return tn_arena_status(&names->arena, err);
     tn_name name = {text.bytes, text.size, entry->kind == TN_OS_FOLDER, entry->kind == TN_OS_LINK, false};
     if (name.link && !follow(names, &name)) {
-        walk->counts.vanished++;
+        walk->counts.links_dangling++;
         return TN_OK;
     }
     TN_TRY(make_room(walk, names, err));
@@ -62,7 +61,7 @@ static tn_status keep(tn_walk *walk, tn_names *names, const tn_os_entry *entry, 
     return TN_OK;
 }
 
-static tn_status keep_all(tn_walk *walk, tn_names *names, tn_os_folder *folder, tn_error *err)
+static tn_status keep_all(tn_walk *walk, tn_names *names, tn_os_folder *folder, const char *path, tn_error *err)
 {
     for (;;) {
         tn_os_entry entry;
@@ -71,7 +70,7 @@ static tn_status keep_all(tn_walk *walk, tn_names *names, tn_os_folder *folder, 
         tn_status status = tn_os_folder_next(folder, &entry, &more, &found);
         if (status != TN_OK) {
             names->count = 0;
-            return not_listed(walk, status, &found, err);
+            return not_listed(walk, path, &found, err);
         }
         if (!more)
             return TN_OK;
@@ -103,7 +102,8 @@ tn_status tn_names_list(tn_walk *walk, const tn_walk_folder *folder, tn_names *o
     tn_status status = tn_buffer_status(&names.path, err);
     if (status == TN_OK) {
         status = tn_os_folder_open(&walk->context->memory, folder->path, &listing, &found);
-        status = status == TN_OK ? keep_all(walk, &names, listing, err) : not_listed(walk, status, &found, err);
+        status = status == TN_OK ? keep_all(walk, &names, listing, folder->path, err)
+                                 : not_listed(walk, folder->path, &found, err);
     }
     tn_os_folder_close(listing);
     if (status != TN_OK) {

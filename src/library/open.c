@@ -2,9 +2,10 @@
  * bring it to this version, and set the connection up for the place it is in.
  *
  *   O1  A file that is refused has not been written to, nor opened by SQLite.
- *   O2  A library appears under its name whole (made under another name, then renamed), so a kill while it is made
- *       leaves none or all of it.
- *   O3  What cannot be written is opened to be read: plainly, else as an immutable file, else as a copy of it.
+ *   O2  A library appears under its name whole (made under another name, flushed, then renamed), so a kill or a power cut
+ *       while it is made leaves none or all of it; once it is open its name is durable.
+ *   O3  What cannot be written is opened to be read: plainly, else as an immutable file, else as a copy of it; an older
+ *       one always as a copy, which is brought to this version.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -12,8 +13,10 @@
 #include <string.h>
 
 #include "library/inside.h"
+#include "library/making.h"
 #include "library/place.h"
 #include "library/snapshot.h"
+#include "library/settle.h"
 #include "os/os_fault.h"
 
 #define BUSY_MS 10000
@@ -46,6 +49,8 @@ tn_status tn_library_begin(tn_library *library, tn_error *err)
 
 tn_status tn_library_end(tn_library *library, tn_status status, tn_error *err)
 {
+    if (status == TN_OK)
+        status = tn_settle(&library->db, err);
     status = tn_db_end(&library->db, status, err);
     tn_library_unlock(library);
     return status;
@@ -80,13 +85,15 @@ static tn_status put_in_place(tn_library *library, const char *name, bool replac
         return tn_os_remove(name, err);
     if (status != TN_OK)
         return tn_fail_as(&found, err);
-    return TN_OK;
+    return tn_place_settle(library->path.bytes, library->memory, err);
 }
 
 static tn_status make_under(tn_library *library, const char *name, const tn_place *place,
                             const tn_migration *migrations, int count, tn_error *err)
 {
     tn_status status = fill_new(library, name, place->weak, migrations, count, err);
+    if (status == TN_OK) /* that SQLite has removed its journal */
+        status = tn_place_settle(name, library->memory, err);
     if (status == TN_OK)
         status = put_in_place(library, name, place->empty, err);
     if (status != TN_OK)
@@ -109,10 +116,9 @@ static tn_status make_folder_of(tn_library *library, tn_place *place, tn_error *
     return status;
 }
 
-static tn_status make_new(tn_library *library, tn_place *place, const tn_migration *migrations, int count,
-                          tn_error *err)
+static tn_status make_named(tn_library *library, const tn_place *place, const tn_migration *migrations, int count,
+                            tn_error *err)
 {
-    TN_TRY(make_folder_of(library, place, err));
     uint64_t draw;
     tn_os_random(&draw, sizeof draw);
     tn_buffer name;
@@ -122,6 +128,30 @@ static tn_status make_new(tn_library *library, tn_place *place, const tn_migrati
     if (status == TN_OK)
         status = make_under(library, name.bytes, place, migrations, count, err);
     tn_buffer_free(&name);
+    return status;
+}
+
+/* Another process may have made it while this one waited. */
+static tn_status make_alone(tn_library *library, const tn_making *making, bool weak, const tn_migration *migrations,
+                            int count, tn_error *err)
+{
+    tn_place place;
+    TN_TRY(tn_place_look(library->path.bytes, &place, err));
+    if (place.there)
+        return TN_OK;
+    place.weak = weak;
+    TN_TRY(tn_making_set_aside(library, making, err));
+    return make_named(library, &place, migrations, count, err);
+}
+
+static tn_status make_new(tn_library *library, tn_place *place, unsigned busy_ms, const tn_migration *migrations,
+                          int count, tn_error *err)
+{
+    tn_making making;
+    TN_TRY(make_folder_of(library, place, err));
+    TN_TRY(tn_making_begin(library, busy_ms, &making, err));
+    tn_status status = make_alone(library, &making, place->weak, migrations, count, err);
+    tn_making_end(&making);
     return status;
 }
 
@@ -155,18 +185,33 @@ static tn_status check_version(tn_db *db, int count, tn_error *err)
     return TN_NEWER;
 }
 
-/* In exclusive mode the first write takes the lock and keeps it, so that a second machine is refused at once. */
+/* In exclusive mode the first write takes the lock and keeps it, so that a second machine is refused at once. The journal
+ * is not removed then but emptied and flushed, so that FULL makes a transaction durable. */
 static const char local_settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
 static const char network_settings[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE;"
                                        "PRAGMA synchronous = FULL; BEGIN EXCLUSIVE; COMMIT;";
 static const char shared_settings[] = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000;"
                                       "CREATE TEMP TABLE scope (model INTEGER PRIMARY KEY);";
 
-static tn_status set_up(tn_library *library, const tn_migration *migrations, int count, tn_error *err)
+static tn_status bring_up_to_date(tn_library *library, unsigned busy_ms, const tn_migration *migrations, int count,
+                                  tn_error *err)
+{
+    int64_t version = 0;
+    TN_TRY(tn_db_number(&library->db, "PRAGMA user_version", &version, err));
+    if (version >= count)
+        return TN_OK;
+    tn_making making;
+    TN_TRY(tn_making_begin(library, busy_ms, &making, err));
+    tn_status status = tn_migrate(&library->db, migrations, count, true, err);
+    tn_making_end(&making);
+    return status;
+}
+
+static tn_status set_up(tn_library *library, unsigned busy_ms, const tn_migration *migrations, int count, tn_error *err)
 {
     TN_TRY(check_version(&library->db, count, err));
     TN_TRY(tn_db_script(&library->db, library->exclusive ? network_settings : local_settings, err));
-    TN_TRY(tn_migrate(&library->db, migrations, count, true, err));
+    TN_TRY(bring_up_to_date(library, busy_ms, migrations, count, err));
     return tn_db_script(&library->db, shared_settings, err);
 }
 
@@ -176,22 +221,30 @@ static tn_status open_to_write(tn_library *library, const tn_place *place, unsig
     library->exclusive = place->weak;
     library->db.path = library->path.bytes;
     TN_TRY(tn_db_open(&library->db, library->context, library->path.bytes, SQLITE_OPEN_READWRITE, busy_ms, err));
-    return set_up(library, migrations, count, err);
+    return set_up(library, busy_ms, migrations, count, err);
 }
 
-static tn_status open_to_read(tn_library *library, const tn_place *place, unsigned busy_ms, int count, tn_error *err)
+static tn_status open_to_read(tn_library *library, unsigned busy_ms, const tn_migration *migrations, int count,
+                              tn_error *err)
+{
+    int64_t version = 0;
+    library->read_only = true;
+    library->db.path = library->path.bytes;
+    TN_TRY(tn_snapshot_open(library, busy_ms, err));
+    TN_TRY(check_version(&library->db, count, err));
+    TN_TRY(tn_db_number(&library->db, "PRAGMA user_version", &version, err));
+    return version < count ? tn_snapshot_migrate(library, busy_ms, migrations, count, err) : TN_OK;
+}
+
+/* Nothing of it is ever on a disk. */
+static tn_status open_in_memory(tn_library *library, unsigned busy_ms, const tn_migration *migrations, int count,
+                                tn_error *err)
 {
     library->read_only = true;
     library->db.path = library->path.bytes;
-    if (place->version < count) {
-        tn_fail(err, TN_READ_ONLY, "the library has the older version %" PRId64 " and cannot be written here",
-                place->version);
-        tn_error_at_file(err, library->path.bytes);
-        return TN_READ_ONLY;
-    }
-    TN_TRY(tn_snapshot_open(library, busy_ms, err));
-    TN_TRY(check_version(&library->db, count, err));
-    return TN_OK;
+    TN_TRY(tn_db_open(&library->db, library->context, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy_ms,
+                      err));
+    return tn_migrate(&library->db, migrations, count, false, err);
 }
 
 /* ---- opening ---- */
@@ -222,6 +275,8 @@ static tn_status open_place(tn_library *library, const tn_library_options *optio
 {
     unsigned busy_ms = options->busy_timeout_ms != 0 ? options->busy_timeout_ms : BUSY_MS;
     tn_place place;
+    if (options->in_memory)
+        return open_in_memory(library, busy_ms, migrations, count, err);
     TN_TRY(tn_place_check(library->path.bytes, count, &place, err));
     if (!place.there && options->read_only) {
         tn_fail(err, TN_NOT_FOUND, "there is no library here");
@@ -229,11 +284,11 @@ static tn_status open_place(tn_library *library, const tn_library_options *optio
         return TN_NOT_FOUND;
     }
     if (!place.there) {
-        TN_TRY(make_new(library, &place, migrations, count, err));
+        TN_TRY(make_new(library, &place, busy_ms, migrations, count, err));
         TN_TRY(tn_place_check(library->path.bytes, count, &place, err));
     }
     if (options->read_only || !can_write(library))
-        return open_to_read(library, &place, busy_ms, count, err);
+        return open_to_read(library, busy_ms, migrations, count, err);
     return open_to_write(library, &place, busy_ms, migrations, count, err);
 }
 

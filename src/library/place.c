@@ -46,6 +46,27 @@ void tn_place_below(tn_buffer *out, const char *folder, size_t size)
         tn_buffer_append(out, &separator, 1);
 }
 
+tn_status tn_place_settle(const char *path, tn_memory_source *memory, tn_error *err)
+{
+    tn_buffer folder;
+    tn_buffer_init(&folder, memory, TN_PLACE_PATH_MAX);
+    tn_buffer_append(&folder, path, tn_place_folder(path, strlen(path)));
+    tn_status status = tn_buffer_status(&folder, err);
+    if (status == TN_OK)
+        status = tn_os_sync_folder(folder.bytes, err);
+    tn_buffer_free(&folder);
+    return status;
+}
+
+bool tn_place_is_below(const char *path, size_t size, const char *folder, size_t folder_size)
+{
+    if (size < folder_size || memcmp(path, folder, folder_size) != 0)
+        return false;
+    char separator = tn_place_separator(folder);
+    return size == folder_size || is_separator(path[folder_size], separator) ||
+           (folder_size > 0 && is_separator(folder[folder_size - 1], separator));
+}
+
 /* ---- the default place ---- */
 
 /* $NAME followed by `rest`; false when it is unset or empty. */

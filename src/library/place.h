@@ -23,6 +23,9 @@ tn_status tn_place_look(const char *path, tn_place *out, tn_error *err);
 /* The same, and refuse what this program must not touch: TN_NOT_A_LIBRARY, and TN_NEWER above `version`. */
 tn_status tn_place_check(const char *path, int version, tn_place *out, tn_error *err);
 
+/* Make durable what files are called in the folder of `path`: after one of them got or lost a name. */
+tn_status tn_place_settle(const char *path, tn_memory_source *memory, tn_error *err);
+
 /* How paths are put together here: the separator a path uses, told by the path itself (absolute paths begin with a
  * slash on POSIX and nowhere else). */
 char tn_place_separator(const char *absolute);
@@ -32,5 +35,8 @@ size_t tn_place_folder(const char *path, size_t size);
 tn_text tn_place_name(const char *path, size_t size);
 /* What every path below `folder` begins with: the folder and a separator (once). Appended. */
 void tn_place_below(tn_buffer *out, const char *folder, size_t size);
+
+/* Whether a path is the folder itself or lies below it. Text only. */
+bool tn_place_is_below(const char *path, size_t size, const char *folder, size_t folder_size);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <tenure/digest.h>
 
+#include "library/answer_row.h"
+
 /* ---- an answer where there was no reader ---- */
 
 static tn_finding finding_of(tn_status status, const char *message)
@@ -159,7 +161,7 @@ static tn_status take(tn_context *context, const char *path, tn_reading_times *t
     if (status == TN_OK)
         status = ask_parts(context, path, out, err);
     if (status == TN_OK)
-        status = tn_answer_json(context, out->answer, &out->json, &out->json_size, err);
+        status = tn_answer_row_json(context, out->answer, &out->json, &out->json_size, err);
     add_time(&times->json_ns, began);
     return status;
 }
@@ -187,7 +189,7 @@ tn_status tn_reading_refuse(tn_context *context, const char *path, uint64_t size
     tn_status status = refusal_make(context, path, size_bytes, why, message, &reading.answer, err);
     reading.refused = status == TN_OK;
     if (status == TN_OK)
-        status = tn_answer_json(context, reading.answer, &reading.json, &reading.json_size, err);
+        status = tn_answer_row_json(context, reading.answer, &reading.json, &reading.json_size, err);
     if (status == TN_OK)
         *out = reading;
     else

@@ -22,29 +22,50 @@ tn_status tn_record_one_number(tn_sql *s, int64_t *out, tn_error *err)
     return TN_OK;
 }
 
+tn_status tn_record_run_of(tn_db *db, tn_query query, int64_t model, tn_error *err)
+{
+    tn_sql s = tn_sql_start(db, query);
+    tn_sql_int(&s, model);
+    return tn_sql_run(&s, err);
+}
+
 /* ---- rows of files ---- */
+
+tn_status tn_record_drop_forgotten(tn_db *db, tn_error *err)
+{
+    tn_sql s = tn_sql_start(db, TN_QUERY_FILES_DROP_FORGOTTEN);
+    return tn_sql_run(&s, err);
+}
 
 void tn_record_bind_file_id(tn_sql *s, const uint64_t file_id[2])
 {
     tn_sql_blob(s, file_id, 2 * sizeof file_id[0]);
 }
 
-static bool row_is_same(const tn_sql *s, const tn_claim *claim)
+static void copy_entry(const tn_sql *s, tn_entry_row *out)
 {
-    uint64_t file_id[2] = {0, 0};
-    tn_text id = tn_sql_get(s, 3), members = tn_sql_get(s, 6);
-    if (tn_sql_get_int(s, 5) == 0)
-        return false;
+    tn_text id = tn_sql_get(s, 3);
+    out->file = tn_sql_get_int(s, 0);
+    out->size = tn_sql_get_int(s, 1);
+    out->mtime_ns = tn_sql_get_int(s, 2);
+    if (id.size == sizeof out->file_id)
+        memcpy(out->file_id, id.bytes, id.size);
+    out->weak = tn_sql_get_int(s, 4) != 0;
+    out->present = tn_sql_get_int(s, 5) != 0;
+    out->model = tn_sql_get_int(s, 7);
+    out->device = tn_sql_get_int(s, 8);
+}
+
+static bool row_is_same(const tn_entry_row *row, tn_text members, const tn_claim *claim)
+{
     if (claim->kind != TN_CLAIM_FILE)
         return members.size == sizeof claim->members && memcmp(members.bytes, claim->members, members.size) == 0;
-    if (id.size == sizeof file_id)
-        memcpy(file_id, id.bytes, sizeof file_id);
-    return tn_scan_same(&claim->info, (uint64_t)tn_sql_get_int(s, 1), tn_sql_get_int(s, 2), file_id,
-                        tn_sql_get_int(s, 4) != 0);
+    return members.size == 0 && row->size >= 0 &&
+           tn_scan_same(&claim->info, (uint64_t)row->size, row->mtime_ns, row->file_id, row->weak);
 }
 
 tn_status tn_record_find_entry(tn_db *db, const char *path, size_t size, const tn_claim *claim, tn_entry_row *out,
-                            tn_error *err)
+                               tn_error *err)
 {
     tn_entry_row row = {0};
     bool more = false;
@@ -52,9 +73,8 @@ tn_status tn_record_find_entry(tn_db *db, const char *path, size_t size, const t
     tn_sql_blob(&s, path, size);
     TN_TRY(tn_sql_row(&s, &more, err));
     if (more) {
-        row.file = tn_sql_get_int(&s, 0);
-        row.model = tn_sql_get_int(&s, 7);
-        row.same = claim != NULL && row_is_same(&s, claim);
+        copy_entry(&s, &row);
+        row.same = claim != NULL && row_is_same(&row, tn_sql_get(&s, 6), claim);
         tn_sql_end(&s);
     }
     *out = row;
@@ -157,6 +177,10 @@ static tn_status run_put(tn_recording *r, tn_text name, tn_text message, int64_t
 {
     tn_sql s = tn_sql_start(r->db, TN_QUERY_MODEL_PUT);
     bind_model(&s, r, name, message);
+    if (r->job != 0)
+        tn_sql_int(&s, r->job);
+    else
+        tn_sql_null(&s);
     TN_TRY(tn_sql_run(&s, err));
     *model = sqlite3_last_insert_rowid(r->db->handle);
     return TN_OK;

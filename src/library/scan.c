@@ -26,13 +26,17 @@ static tn_status make_room(tn_walk *walk, tn_walk_stack *stack, tn_error *err)
     return TN_OK;
 }
 
+tn_status tn_walk_unreadable(tn_walk *walk, const char *path, const char *why, tn_error *err)
+{
+    walk->counts.folders_unreadable++;
+    return walk->visitor->unreadable != NULL ? walk->visitor->unreadable(walk->visitor->user, path, why, err) : TN_OK;
+}
+
 static tn_status push_only(tn_walk *walk, tn_walk_stack *stack, tn_text path, unsigned depth, const char *only,
                            tn_error *err)
 {
-    if (depth > TN_SCAN_DEPTH_MAX || path.size >= TN_PLACE_PATH_MAX) {
-        walk->counts.folders_unreadable++;
-        return TN_OK;
-    }
+    if (depth > TN_SCAN_DEPTH_MAX || path.size >= TN_PLACE_PATH_MAX)
+        return tn_walk_unreadable(walk, path.bytes, "it lies too deep in other folders", err);
     TN_TRY(make_room(walk, stack, err));
     tn_text kept = tn_arena_text(&walk->paths, path.bytes, path.size);
     if (kept.bytes == NULL)
@@ -151,7 +155,7 @@ static void free_stack(tn_walk *walk, tn_walk_stack *stack)
 tn_status tn_scan(tn_context *context, const char *const *paths, size_t count, const tn_scan_visitor *visitor,
                   tn_scan_counts *counts, tn_error *err)
 {
-    tn_walk walk = {.context = context, .visitor = visitor};
+    tn_walk walk = {.context = context, .visitor = visitor, .named = paths, .named_count = count};
     tn_arena_init(&walk.paths, &context->memory, PATHS_MAX);
     tn_map_init(&walk.visited, &context->memory);
     tn_status status = begin_all(&walk, paths, count, err);

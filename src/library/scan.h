@@ -28,6 +28,7 @@ typedef struct tn_claim {
     uint8_t members[32]; /* SET, FOLDER: digest of names, sizes and times of all that belongs to it */
     uint8_t who[32];     /* the same for every path that leads to the same file or files; meaningful when has_who */
     bool has_who;
+    int64_t newest_ns;   /* when a file of it was last written to: the latest time of all */
 } tn_claim;
 
 typedef struct tn_scan_counts {
@@ -35,6 +36,8 @@ typedef struct tn_scan_counts {
     uint64_t others;              /* files that claim nothing */
     uint64_t folders_unreadable;  /* not listed to the end, or too deep */
     uint64_t vanished;            /* gone between being listed and being asked about */
+    uint64_t links_dangling;      /* links that lead nowhere, or to what is neither file nor folder */
+    uint64_t links_outside;       /* links to folders outside of all that were named; they are walked */
 } tn_scan_counts;
 
 /* Who hears of it. Paths are valid during the call. */
@@ -44,6 +47,8 @@ typedef struct tn_scan_visitor {
     tn_status (*member)(void *user, const char *path, size_t size, tn_error *err);
     /* A path that was named and cannot be walked or asked about. */
     tn_status (*refused)(void *user, const char *path, const tn_error *why, tn_error *err);
+    /* A folder that could not be listed to the end, or is too deep. NULL: only counted. */
+    tn_status (*unreadable)(void *user, const char *path, const char *why, tn_error *err);
     void *user;
 } tn_scan_visitor;
 

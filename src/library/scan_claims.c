@@ -64,6 +64,8 @@ static tn_status add_member(tn_walk *walk, tn_walk_set *set, const char *path, b
     if (weights)
         hash_who(digest_text(set->claim.who), &info, set->claim.who);
     set->strong = set->strong && known && !info.weak_identity;
+    if (known && info.mtime_ns > set->claim.newest_ns)
+        set->claim.newest_ns = info.mtime_ns;
     walk->counts.files++;
     return walk->visitor->member(walk->visitor->user, path, strlen(path), err);
 }
@@ -102,6 +104,7 @@ tn_status tn_walk_file(tn_walk *walk, const char *path, size_t size, bool named,
     if (status != TN_OK)
         memset(&claim.info, 0, sizeof claim.info);
     claim.has_who = status == TN_OK && !claim.info.weak_identity;
+    claim.newest_ns = claim.info.mtime_ns;
     hash_who((tn_text){"", 0}, &claim.info, claim.who);
     return walk->visitor->claim(walk->visitor->user, &claim, err);
 }
@@ -221,10 +224,11 @@ static tn_status push_name(tn_walk *walk, const tn_walk_folder *folder, tn_names
 {
     tn_walk_stack *stack = name->link && !walk->owned ? &walk->links : &walk->stack;
     const char *path = tn_names_path(names, name);
-    if (path != NULL)
-        return tn_walk_push(walk, stack, path, strlen(path), folder->depth + 1, err);
-    walk->counts.folders_unreadable++;
-    return TN_OK;
+    if (path == NULL)
+        return tn_walk_unreadable(walk, folder->path, "the path of a folder in it is too long", err);
+    if (stack == &walk->links)
+        TN_TRY(tn_walk_see_link(walk, path, err));
+    return tn_walk_push(walk, stack, path, strlen(path), folder->depth + 1, err);
 }
 
 /* The last one first, so that the first one is walked first. `components` NULL: all; else those that are, or are not,

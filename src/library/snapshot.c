@@ -152,6 +152,40 @@ tn_status tn_snapshot_open(tn_library *library, unsigned busy_ms, tn_error *err)
     return status;
 }
 
+/* ---- an older library ---- */
+
+/* The copy is made through the open connection, which sees one state of the library whoever writes to it. */
+static tn_status go_over_to_copy(tn_library *library, unsigned busy_ms, tn_error *err)
+{
+    if (library->snapshot.size != 0)
+        return TN_OK;
+    TN_TRY(name_folder(library, err));
+    tn_buffer name;
+    tn_buffer_init(&name, library->memory, TN_PLACE_PATH_MAX);
+    tn_status status = with_tail(&name, &library->snapshot, "/library.db", err);
+    tn_os_file file = {0};
+    if (status == TN_OK) /* SQLite would let others read it */
+        status = tn_os_open(name.bytes, TN_OS_WRITE | TN_OS_CREATE | TN_OS_EXCLUSIVE | TN_OS_PRIVATE, &file, err);
+    tn_os_close(&file);
+    if (status == TN_OK)
+        status = tn_migrate_copy(&library->db, name.bytes, err);
+    if (status == TN_OK) {
+        tn_db_close(&library->db);
+        status = try_open(library, name.bytes, SQLITE_OPEN_READWRITE, busy_ms, err);
+    }
+    tn_buffer_free(&name);
+    return status;
+}
+
+tn_status tn_snapshot_migrate(tn_library *library, unsigned busy_ms, const tn_migration *migrations, int count,
+                              tn_error *err)
+{
+    TN_TRY(go_over_to_copy(library, busy_ms, err));
+    TN_TRY(tn_db_script(&library->db, "PRAGMA query_only = OFF; PRAGMA synchronous = OFF", err));
+    TN_TRY(tn_migrate(&library->db, migrations, count, false, err));
+    return tn_db_script(&library->db, "PRAGMA query_only = ON", err);
+}
+
 void tn_snapshot_remove(tn_library *library)
 {
     if (library->snapshot.size == 0)

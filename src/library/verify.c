@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "library/inside.h"
+#include "library/place.h"
 
 /* An invariant: a query that counts what breaks it, and how that reads. */
 typedef struct invariant {
@@ -10,10 +11,12 @@ typedef struct invariant {
 } invariant;
 
 static const invariant invariants[] = {
-    {TN_QUERY_CHECK_PARTS, "models have no path"},
+    {TN_QUERY_CHECK_PARTS, "models that are there have no path"},
     {TN_QUERY_CHECK_POSITIONS, "models lack rows for their parts"},
     {TN_QUERY_CHECK_PATHS, "paths stand twice"},
     {TN_QUERY_CHECK_TWINS, "files are two models"},
+    {TN_QUERY_CHECK_UNSETTLED, "records wait for a scan that has ended"},
+    {TN_QUERY_CHECK_FORGOTTEN, "files were forgotten and not read again"},
     {TN_QUERY_CHECK_ITEMS, "items wait in jobs that have ended"},
 };
 
@@ -54,10 +57,43 @@ static tn_status check_references(tn_library *library, tn_error *err)
     return more ? damaged(library, 1, "or more rows refer to nothing", err) : TN_OK;
 }
 
+/* SQLite reads zeros where the last page of a file ends too early. What is in the write-ahead log is not in the file yet. */
+static tn_status check_size(tn_library *library, tn_error *err)
+{
+    int64_t pages = 0, page_bytes = 0;
+    tn_os_info info, log;
+    tn_buffer path;
+    tn_buffer_init(&path, library->memory, TN_PLACE_PATH_MAX);
+    tn_buffer_format(&path, "%s-wal", library->path.bytes);
+    tn_status status = tn_buffer_status(&path, err);
+    bool logged = status == TN_OK && tn_os_info_at(path.bytes, true, &log, NULL) == TN_OK && log.size > 0;
+    tn_buffer_free(&path);
+    TN_TRY(status);
+    TN_TRY(tn_db_number(&library->db, "PRAGMA page_count", &pages, err));
+    TN_TRY(tn_db_number(&library->db, "PRAGMA page_size", &page_bytes, err));
+    if (logged || tn_os_info_at(library->path.bytes, true, &info, NULL) != TN_OK)
+        return TN_OK;
+    bool whole = info.size >= (uint64_t)pages * (uint64_t)page_bytes;
+    return whole ? TN_OK : damaged(library, 1, "page is cut short", err);
+}
+
+/* The index of words against the words themselves, which SQLite's check of pages does not do. It counts as writing. */
+static tn_status check_index(tn_library *library, tn_error *err)
+{
+    static const tn_query checks[] = {TN_QUERY_CHECK_NAMES_INDEX, TN_QUERY_CHECK_TEXTS_INDEX};
+    for (size_t i = 0; !library->read_only && i < sizeof checks / sizeof checks[0]; i++) {
+        tn_sql s = tn_sql_start(&library->db, checks[i]);
+        TN_TRY(tn_sql_run(&s, err));
+    }
+    return TN_OK;
+}
+
 static tn_status verify(tn_library *library, tn_error *err)
 {
+    TN_TRY(check_size(library, err));
     TN_TRY(check_pages(library, err));
     TN_TRY(check_references(library, err));
+    TN_TRY(check_index(library, err));
     for (size_t i = 0; i < sizeof invariants / sizeof invariants[0]; i++)
         TN_TRY(check_one(library, &invariants[i], err));
     return TN_OK;

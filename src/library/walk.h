@@ -1,5 +1,5 @@
 /* The inside of a scan: the walk from folder to folder (scan.c), the names of one folder (names.c), and what they
- * claim together (scan_claims.c). */
+ * claim together (scan_claims.c), and where links lead (scan_links.c). */
 #ifndef TN_LIBRARY_WALK_H
 #define TN_LIBRARY_WALK_H
 
@@ -35,6 +35,9 @@ typedef struct tn_walk {
     tn_map visited;         /* device and file id of each folder walked */
     tn_walk_stack stack;    /* walked next: the last one first */
     tn_walk_stack links;    /* folders behind links, walked when no other is left */
+    const char *const *named; /* the paths that were named */
+    size_t named_count;
+    tn_text *real;          /* where they lead, asked at the first link; as many as named */
     bool owned;             /* inside a folder that is one model: */
     tn_walk_set owner;      /*   that model, */
     size_t owner_height;    /*   done when the stack is this low again */
@@ -71,6 +74,10 @@ tn_status tn_walk_owner_done(tn_walk *walk, tn_error *err);
 /* A single file, by its path. */
 tn_status tn_walk_file(tn_walk *walk, const char *path, size_t size, bool named, tn_error *err);
 
+/* Count a folder that cannot be listed, and tell the visitor of it. */
+tn_status tn_walk_unreadable(tn_walk *walk, const char *path, const char *why, tn_error *err);
+/* Count a link to a folder that lies outside of all that was named. */
+tn_status tn_walk_see_link(tn_walk *walk, const char *path, tn_error *err);
 tn_status tn_walk_push(tn_walk *walk, tn_walk_stack *stack, const char *path, size_t size, unsigned depth,
                        tn_error *err);
 

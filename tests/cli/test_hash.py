@@ -56,6 +56,10 @@ def b3sum(data: bytes) -> str:
     return subprocess.run(["b3sum", "--no-names"], input=data, capture_output=True, check=True).stdout.decode().strip()
 
 
+BLOCK = MIB
+"""What is read, and hashed by BLAKE3 as one piece, at once (TN_PASS_BLOCK_BYTES)."""
+
+
 class Hash(CommandTest):
     def hash_of(self, data: bytes, algo: str, name: str = "file") -> dict[str, object]:
         (self.folder / name).write_bytes(data)
@@ -84,6 +88,30 @@ class Hash(CommandTest):
         for size in (0, 1, 1023, 1024, 1025, 2048, 102_400, MIB, MIB + 1, 5 * MIB + 3):
             with self.subTest(size=size):
                 self.assertEqual(self.hash_of(pattern(size), "blake3"), {"blake3": b3sum(pattern(size))})
+
+    @unittest.skipUnless(shutil.which("b3sum"), "b3sum is not installed")
+    def test_pieces_make_what_b3sum_makes_with_any_number_of_workers(self) -> None:
+        for size in (8 * BLOCK + 1, 9 * BLOCK - 1, 16 * BLOCK, 16 * BLOCK + 1, 33 * BLOCK + 1024, 41 * BLOCK + 77):
+            data = pattern(size)
+            (self.folder / "file").write_bytes(data)
+            expected = f"blake3    {b3sum(data)}  file\nsha256    {hashlib.sha256(data).hexdigest()}  file\n"
+            for jobs in range(1, 9):
+                with self.subTest(size=size, jobs=jobs):
+                    self.assertEqual(self.tenure("hash", "--jobs", str(jobs), "file").out, expected)
+
+    def test_answers_come_in_the_order_in_which_files_were_named(self) -> None:
+        names = [f"f{i}" for i in range(20)]
+        for i, name in enumerate(names):
+            (self.folder / name).write_bytes(pattern(20 * MIB if i % 7 == 0 else i))
+        asked = [*names[:5], "gone", *names[5:]]
+        for jobs in ("1", "4"):
+            with self.subTest(jobs=jobs):
+                ran = self.tenure("hash", "--json", "--jobs", jobs, "--algo", "crc32", *asked)
+                self.assertEqual([found["path"] for found in ran.objects()], asked)
+                self.assertEqual(
+                    [found.get("crc32") for found in ran.objects()],
+                    [None if n == "gone" else f"{zlib.crc32((self.folder / n).read_bytes()):08x}" for n in asked],
+                )
 
     def test_autov3_is_of_all_behind_the_header(self) -> None:
         data = safetensors(TENSORS)

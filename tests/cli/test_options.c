@@ -145,10 +145,10 @@ static void no_line_of_a_man_page_is_a_request_by_accident(void **state)
 static void rows_of_the_table_are_their_own(void **state)
 {
     (void)state;
-    uint32_t ids = 0;
+    uint64_t ids = 0;
     for (const tn_option *option = tn_option_table; option->name; option++) {
-        assert_int_equal(ids >> (unsigned)option->id & 1u, 0);
-        ids |= 1u << (unsigned)option->id;
+        assert_int_equal(ids >> (unsigned)option->id & 1, 0);
+        ids |= UINT64_C(1) << (unsigned)option->id;
         for (const tn_option *other = tn_option_table; other < option; other++) {
             assert_string_not_equal(other->name, option->name);
             assert_false(option->letter && other->letter == option->letter);

@@ -10,7 +10,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 from tenure_command import CommandTest, main
 
-VERBS = ("import", "list", "show", "probe", "inspect", "hash", "jobs", "help", "version")
+VERBS = (
+    "import", "scan", "roots", "relink", "missing", "list", "show", "probe", "inspect", "hash", "verify", "jobs",
+    "search", "tag", "note", "rename", "set", "duplicates", "usage", "export", "restore", "move", "remove", "undo",
+    "help", "version",
+)  # fmt: skip
 
 
 class Help(CommandTest):
@@ -56,8 +60,12 @@ class WrongUsage(CommandTest):
         self.refused("probe", says="tenure probe PATH...")
         self.refused("help", "nothing", says="there is no verb `nothing`")
 
-    def test_hashing_that_is_not_there_yet(self) -> None:
-        self.refused("import", ".", "--hash", "blake3", says="not there yet")
+    def test_a_hash_that_there_is_not(self) -> None:
+        self.refused("import", ".", "--hash", "md5", says="none, blake3, sha256 or all")
+
+    def test_verify_wants_models_or_all(self) -> None:
+        self.refused("verify", says="--all")
+        self.refused("verify", "--all", "x", says="name none beside it")
 
     def test_a_variable_that_cannot_be_used_is_named(self) -> None:
         self.refused("probe", "x", says="TENURE_MEMORY", TENURE_MEMORY="lots")

@@ -1,16 +1,19 @@
-/* Fault loops: the first, second, ... allocation of ours, of SQLite's, and call of the system fails, once and for good,
- * until a run passes untouched. Each time the answer is a status, nothing leaks, and the library opens, is sound, and
- * an import without faults completes it (promise 5). What is begun with, a library without a record, is a copy of one
+/* Fault loops: the first, second, ... allocation of ours, of SQLite's, and call of the system (ours and SQLite's) fails,
+ * once and for good, until a run passes untouched. Each time the answer is a status, nothing leaks, and the library
+ * opens, is sound, and an import without faults completes it (promise 5). What is begun with, a library without a record, is a copy of one
  * that was made once; only the loops over making one make it anew. */
 #include "support/library.h"
 
 #include <sqlite3.h>
 
 #include "support/faults.h"
+#include "support/library_vfs.h"
 
 #define MODELS 4
 
-typedef enum kind { OUR_MEMORY, SQLITE_MEMORY, SYSTEM_CALLS } kind;
+/* SQLITE_DISK: a call of SQLite's that changes a disk, opens a file or flushes one. SQLITE_READS: one that reads.
+ * SQLITE_SPACE: a write, of which half is done, for the disk is full. */
+typedef enum kind { OUR_MEMORY, SQLITE_MEMORY, SYSTEM_CALLS, SQLITE_DISK, SQLITE_READS, SQLITE_SPACE } kind;
 
 static bool sqlite_counts;
 static sqlite3_mem_methods sqlite_system;
@@ -23,6 +26,19 @@ static void *failing_sqlite_malloc(int size)
 static void *failing_sqlite_realloc(void *block, int size)
 {
     return sqlite_counts && must_fail() ? NULL : sqlite_system.xRealloc(block, size);
+}
+
+static int failing_vfs(void *user, const vfs_call *call)
+{
+    const kind *what = user;
+    bool writes = call->operation == VFS_WRITE, reads = call->operation == VFS_READ;
+    bool counted = *what == SQLITE_SPACE ? writes : *what == SQLITE_READS ? reads : !reads;
+    if (!counted || !must_fail())
+        return SQLITE_OK;
+    if (*what != SQLITE_SPACE)
+        return vfs_failure(call->operation);
+    *call->write_first = call->size / 2;
+    return SQLITE_FULL;
 }
 
 /* ---- the library before a run ---- */
@@ -98,11 +114,15 @@ static void with_fault(kind what, void (*work)(tn_context *own))
     if (own == NULL)
         return;
     tn_os_hooks hooks = {.before = failing_call};
+    vfs_hooks sqlite_hooks = {.before = failing_vfs, .user = &what};
+    if (what >= SQLITE_DISK)
+        vfs_set_hooks(&sqlite_hooks);
     sqlite_counts = what == SQLITE_MEMORY;
     if (what == SYSTEM_CALLS)
         tn_os_set_hooks(&hooks);
     work(own);
     tn_os_set_hooks(NULL);
+    vfs_set_hooks(NULL);
     sqlite_counts = false;
     assert_int_equal(tn_context_memory(own).used_bytes, 0);
     tn_context_destroy(own);
@@ -216,6 +236,30 @@ static void any_call_of_the_system_may_fail_during_an_import(void **state)
     loop("calls of the system of an import", SYSTEM_CALLS, import_with_fault);
 }
 
+static void sqlite_loop(const char *said, kind what, void (*run)(void *user))
+{
+    if (fault_stride() < 7)
+        loop(said, what, run);
+    else /* Windows */
+        each_fault(said, true, run, &what);
+}
+
+static void any_call_of_sqlite_may_fail_while_a_library_is_made(void **state)
+{
+    (void)state;
+    sqlite_loop("SQLite's changes of the disk while a library is made", SQLITE_DISK, make_with_fault);
+    sqlite_loop("SQLite's reads while a library is made", SQLITE_READS, make_with_fault);
+    sqlite_loop("SQLite's writes to a full disk while a library is made", SQLITE_SPACE, make_with_fault);
+}
+
+static void any_call_of_sqlite_may_fail_during_an_import(void **state)
+{
+    (void)state;
+    sqlite_loop("SQLite's changes of the disk during an import", SQLITE_DISK, import_with_fault);
+    sqlite_loop("SQLite's reads during an import", SQLITE_READS, import_with_fault);
+    sqlite_loop("SQLite's writes to a full disk during an import", SQLITE_SPACE, import_with_fault);
+}
+
 /* SQLite's own tests go through all of its allocations; here some show that a failure arrives as a status. */
 static void sqlite_may_run_out_of_memory(void **state)
 {
@@ -270,12 +314,16 @@ int main(void)
     failing.xRealloc = failing_sqlite_realloc;
     if (sqlite3_config(SQLITE_CONFIG_MALLOC, &failing) != SQLITE_OK)
         return 1;
+    if (vfs_install() != SQLITE_OK)
+        return 1;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, library_teardown)
     const struct CMUnitTest tests[] = {
         TEST(any_allocation_may_fail_while_a_library_is_made),
         TEST(any_call_of_the_system_may_fail_while_a_library_is_made),
         TEST(any_allocation_may_fail_during_an_import),
         TEST(any_call_of_the_system_may_fail_during_an_import),
+        TEST(any_call_of_sqlite_may_fail_while_a_library_is_made),
+        TEST(any_call_of_sqlite_may_fail_during_an_import),
         TEST(sqlite_may_run_out_of_memory),
     };
     return cmocka_run_group_tests_name("library.faults", tests, NULL, NULL);

@@ -71,7 +71,7 @@ static void a_second_import_reads_nothing_that_did_not_change(void **state)
     tn_import_summary_destroy(s);
 }
 
-static void changed_bytes_under_a_known_path_change_its_record(void **state)
+static void other_bytes_under_a_known_path_are_a_new_record_and_the_old_one_is_missing(void **state)
 {
     (void)state;
     told t;
@@ -81,10 +81,11 @@ static void changed_bytes_under_a_known_path_change_its_record(void **state)
     int64_t id = ask(library, "SELECT id FROM models WHERE name = 'a'");
     put_weights(at("models/a.safetensors"), 40);
     import_quietly(library, "models", &t);
-    assert_events(&t, 0, 1, 1);
-    assert_int_equal(ask(library, "SELECT count(*) FROM models"), 2);
-    assert_int_equal(ask(library, "SELECT id FROM models WHERE name = 'a'"), id);
-    assert_int_equal(ask(library, "SELECT count(*) FROM events WHERE what = 'changed'"), 1);
+    assert_events(&t, 1, 0, 1);
+    assert_int_equal(ask(library, "SELECT count(*) FROM models"), 3);
+    assert_int_equal(ask(library, "SELECT id FROM models WHERE name = 'a' AND presence = 'missing'"), id);
+    assert_int_equal(ask(library, "SELECT count(*) FROM models WHERE name = 'a' AND presence = 'present'"), 1);
+    assert_int_equal(ask(library, "SELECT count(*) FROM events WHERE what = 'missing'"), 1);
 }
 
 static void what_vanished_is_missing_and_kept_and_comes_back(void **state)
@@ -101,9 +102,11 @@ static void what_vanished_is_missing_and_kept_and_comes_back(void **state)
     tn_import_summary_destroy(s);
     assert_int_equal(ask(library, "SELECT presence = 'missing' FROM models WHERE name = 'a'"), 1);
     assert_int_equal(tn_os_rename(at("away"), at("models/a.safetensors"), false, NULL), TN_OK);
+    uint64_t read = tn_context_bytes_read(context);
     import_quietly(library, "models", &t);
-    assert_events(&t, 0, 0, 1);
-    assert_int_equal(ask(library, "SELECT count(*) FROM models WHERE presence = 'present'"), 2);
+    assert_events(&t, 0, 0, 2);
+    assert_int_equal(tn_context_bytes_read(context), read); /* it came back as it was: nothing is read */
+    assert_int_equal(ask(library, "SELECT count(*) FROM models WHERE presence = 'present' AND missing_ns = 0"), 2);
 }
 
 static void a_root_that_is_away_makes_its_models_offline_not_missing(void **state)
@@ -432,7 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_model_is_recorded_once_and_told),
         TEST(a_second_import_reads_nothing_that_did_not_change),
-        TEST(changed_bytes_under_a_known_path_change_its_record),
+        TEST(other_bytes_under_a_known_path_are_a_new_record_and_the_old_one_is_missing),
         TEST(what_vanished_is_missing_and_kept_and_comes_back),
         TEST(a_root_that_is_away_makes_its_models_offline_not_missing),
         TEST(a_short_file_is_recorded_as_damaged_with_what_to_do),

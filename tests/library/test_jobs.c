@@ -47,7 +47,7 @@ static void put_death(const char *folder, const char *name, int deaths)
     tn_journal journal = {.library = library};
     const char *paths[] = {spelled(folder)};
     assert_int_equal(tn_journal_begin(library, "import", paths, 1, 0, &journal, NULL), TN_OK);
-    snprintf(sql, sizeof sql, "INSERT INTO job_items VALUES (%lld, CAST('%s' AS BLOB), 'reading', %d)",
+    snprintf(sql, sizeof sql, "INSERT INTO job_items (job, path, state, deaths) VALUES (%lld, CAST('%s' AS BLOB), 'reading', %d)",
              (long long)journal.job, spelled(name), deaths);
     run(sql);
     tn_journal_end(&journal);

@@ -84,7 +84,8 @@ static void a_new_library_says_what_it_is_in_its_own_first_bytes(void **state)
     tn_library_close(open_library(NULL));
     contents c = contents_of(at("library.db"));
     assert_memory_equal(c.bytes, "SQLite format 3", 16);
-    assert_memory_equal(c.bytes + 60, "\0\0\0\1", 4);
+    const char version[4] = {0, 0, 0, (char)tn_migration_count};
+    assert_memory_equal(c.bytes + 60, version, 4);
     assert_memory_equal(c.bytes + 68, "Tenu", 4);
 }
 
@@ -132,6 +133,13 @@ static const tn_migration with_two_more[] = {
     {3, "INSERT INTO later VALUES (3);"},
 };
 
+static void make_version_1(void)
+{
+    tn_library *library = NULL;
+    assert_int_equal(tn_library_open_with(context, at("library.db"), NULL, tn_migrations, 1, &library, NULL), TN_OK);
+    tn_library_close(library);
+}
+
 static tn_status open_as_version_3(tn_library **out, const char *second, tn_error *err)
 {
     tn_migration migrations[3] = {tn_migrations[0], with_two_more[1], with_two_more[2]};
@@ -143,7 +151,7 @@ static tn_status open_as_version_3(tn_library **out, const char *second, tn_erro
 static void an_older_library_is_copied_and_brought_up_to_date(void **state)
 {
     (void)state;
-    tn_library_close(open_library(NULL));
+    make_version_1();
     tn_library *library = NULL;
     assert_int_equal(open_as_version_3(&library, NULL, NULL), TN_OK);
     assert_int_equal(ask(library, "SELECT x FROM later"), 3);
@@ -155,13 +163,13 @@ static void an_older_library_is_copied_and_brought_up_to_date(void **state)
     assert_int_equal(place.version, 1);
     assert_int_equal(place.application, TN_APPLICATION_ID);
     tn_library_close(library);
-    assert_int_equal(tn_library_open(context, at("library.db"), NULL, &library, NULL), TN_NEWER);
+    assert_int_equal(tn_library_open_with(context, at("library.db"), NULL, tn_migrations, 1, &library, NULL), TN_NEWER);
 }
 
 static void a_step_that_fails_leaves_the_version_before_it(void **state)
 {
     (void)state;
-    tn_library_close(open_library(NULL));
+    make_version_1();
     tn_library *library = NULL;
     assert_int_not_equal(open_as_version_3(&library, "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);", NULL),
                          TN_OK);
@@ -181,6 +189,38 @@ static void a_new_library_needs_no_copy(void **state)
     tn_library_close(library);
     assert_false(is_there(at("library.db.bak-v0")));
     assert_false(is_there(at("library.db.bak-v1")));
+}
+
+/* Rows as the first version wrote them: one model that is there, one that is missing, a root, a file of no model. */
+static const char rows_of_version_1[] =
+    "INSERT INTO roots VALUES (1, x'2f6d', 5, 6);"
+    "INSERT INTO models VALUES (7, 'a', 'lora', 'sdxl', '', 'safetensors', 'identified', 'present', 100, 1, x'2f6d2f61',"
+    " zeroblob(32), '', 1, 2, '{\"state\":\"identified\"}');"
+    "INSERT INTO models VALUES (8, 'b', '', '', '', 'safetensors', 'unknown', 'missing', 200, 1, x'2f6d2f62', NULL, '', 1, 3,"
+    " '{\"state\":\"unknown\"}');"
+    "INSERT INTO files VALUES (1, x'2f6d2f61', 100, 9, 1, zeroblob(16), 1, 0, 1, NULL);"
+    "INSERT INTO files VALUES (2, x'2f6d2f62', 200, 9, 1, zeroblob(16), 1, 0, 0, NULL);"
+    "INSERT INTO files VALUES (3, x'2f6d2f63', 10, 9, 1, zeroblob(16), 1, 0, 1, NULL);"
+    "INSERT INTO parts VALUES (7, 1, 0, 1); INSERT INTO parts VALUES (8, 2, 0, 1);"
+    "INSERT INTO events VALUES (1, 1, NULL, 7, 'added', '');";
+
+static void the_rows_of_the_first_version_survive_all_steps_to_this_one(void **state)
+{
+    (void)state;
+    tn_library *library = NULL;
+    assert_int_equal(tn_library_open_with(context, at("library.db"), NULL, tn_migrations, 1, &library, NULL), TN_OK);
+    assert_int_equal(tn_db_script(&library->db, rows_of_version_1, NULL), TN_OK);
+    tn_library_close(library);
+    library = open_library(NULL);
+    assert_verified(library);
+    assert_int_equal(ask(library, "PRAGMA user_version"), tn_migration_count);
+    assert_int_equal(ask(library, "SELECT count(*) FROM models WHERE id = 7 AND name = 'a' AND base = 'sdxl' AND note = ''"
+                                  " AND named = 0 AND set_base IS NULL AND missing_ns = 0 AND unsettled IS NULL"), 1);
+    assert_int_equal(ask(library, "SELECT missing_ns FROM models WHERE id = 8"), 3);
+    assert_int_equal(ask(library, "SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM parts) * 10"), 23);
+    assert_int_equal(ask(library, "SELECT away_ns = 0 AND device IS NULL AND scanned_ns = 6 FROM roots"), 1);
+    assert_int_equal(ask(library, "SELECT model FROM events"), 7);
+    tn_library_close(library);
 }
 
 /* ---- others beside us ---- */
@@ -312,6 +352,7 @@ int main(void)
         TEST(the_connection_is_set_up_as_promised),
         TEST(an_older_library_is_copied_and_brought_up_to_date),
         TEST(a_step_that_fails_leaves_the_version_before_it),
+        TEST(the_rows_of_the_first_version_survive_all_steps_to_this_one),
         TEST(a_new_library_needs_no_copy),
         TEST(a_library_that_another_holds_is_locked_not_damaged),
         TEST(a_library_held_exclusively_is_locked),

@@ -63,7 +63,7 @@ static found walk(const char *name)
 {
     found f = {.claims = 0};
     const char *path = spelled(name);
-    const tn_scan_visitor visitor = {on_claim, on_member, on_refused, &f};
+    const tn_scan_visitor visitor = {on_claim, on_member, on_refused, NULL, &f};
     assert_int_equal(tn_scan(context, &path, 1, &visitor, &f.counts, NULL), TN_OK);
     return f;
 }
@@ -298,7 +298,7 @@ static void a_cancelled_walk_ends(void **state)
     put_three();
     const char *path = spelled("m");
     found f = {.claims = 0};
-    const tn_scan_visitor visitor = {on_claim, on_member, on_refused, &f};
+    const tn_scan_visitor visitor = {on_claim, on_member, on_refused, NULL, &f};
     tn_context_cancel(context);
     assert_int_equal(tn_scan(context, &path, 1, &visitor, &f.counts, NULL), TN_CANCELLED);
     tn_context_resume(context);

@@ -26,7 +26,7 @@ static inline const char *spelled(const char *name)
 
 /* The events of one import. */
 typedef struct told {
-    size_t count, fresh, changed, unchanged;
+    size_t count, fresh, changed, unchanged, relinked;
     int64_t ids[EVENTS_MAX];
 } told;
 
@@ -78,7 +78,8 @@ static inline void on_event(void *user, const tn_import_event *event)
     out->count++;
     out->fresh += event->fresh;
     out->changed += event->changed;
-    out->unchanged += event->answer == NULL;
+    out->relinked += event->relinked;
+    out->unchanged += event->answer == NULL && !event->fresh && !event->relinked;
 }
 
 static inline tn_import_options options_telling(told *out)

@@ -1,0 +1,32 @@
+/* Roots: the folders that were imported. What a scan finds out of them: roots_look.c; what a person does with them:
+ * roots.c; moving all that is known below one folder to another: relocate.c. */
+#ifndef TN_LIBRARY_ROOTS_H
+#define TN_LIBRARY_ROOTS_H
+
+#include "core/arena.h"
+#include "library/inside.h"
+
+/* One row, as it is kept. */
+typedef struct tn_root_row {
+    tn_text path;
+    int64_t scanned_ns, away_ns;
+    bool has_device;
+    uint64_t device; /* that its folder was on at the last look */
+} tn_root_row;
+
+typedef struct tn_root_rows {
+    tn_memory_source *memory;
+    tn_arena arena; /* of their paths */
+    tn_root_row *rows;
+    size_t count, capacity;
+} tn_root_rows;
+
+void tn_root_rows_init(tn_root_rows *rows, tn_library *library);
+/* All roots, by path. Takes the library's lock. */
+tn_status tn_root_rows_load(tn_root_rows *rows, tn_library *library, tn_error *err);
+void tn_root_rows_free(tn_root_rows *rows);
+
+/* Whether the root's folder is there now, on the disk it was on. */
+bool tn_root_is_away(const tn_root_row *row);
+
+#endif
