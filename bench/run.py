@@ -27,6 +27,7 @@ PAGE = TOP / "docs" / "performance.md"
 sys.path.insert(0, str(TOP / "tests" / "support"))
 import library as kept  # noqa: E402
 import tenure_files  # noqa: E402
+import weights  # noqa: E402
 
 INVOKEAI_MS = 62.0
 """Mean milliseconds a file of InvokeAI 6.14.2's ModelConfigFactory.from_model_on_disk with the hash given, over 100
@@ -544,6 +545,7 @@ def main():
     starts(table, args.times)
     digests(table, args.times)
     memory(table)
+    weights.add(sys.modules[__name__], table, BUILD, DATA, python[0], args.times)
     text = f"{about}\n\n{table.text()}\n\n{profile(args.times)}\n"
     print(text)
     if args.write:

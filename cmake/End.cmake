@@ -8,7 +8,19 @@ find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_executable(many_probe ${CMAKE_SOURCE_DIR}/tests/end/many_probe.c)
 target_link_libraries(many_probe PRIVATE tenure_library)
 
-set(environment "TENURE=$<TARGET_FILE:tenure>" "TENURE_MANY_PROBE=$<TARGET_FILE:many_probe>")
+# lease_slices: slices by tests/end/differential_slices.py, which compares them with those of NumPy.
+add_executable(lease_slices ${CMAKE_SOURCE_DIR}/tests/end/lease_slices.c)
+target_link_libraries(lease_slices PRIVATE tenure_static tenure_sqlite tenure_options)
+
+# The examples of the documentation, built as programs.
+file(GLOB examples CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/examples/*.c)
+foreach(source ${examples})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(example_${name} ${source})
+  target_link_libraries(example_${name} PRIVATE tenure_static tenure_sqlite tenure_options)
+endforeach()
+
+set(environment "TENURE_EXAMPLES=${CMAKE_BINARY_DIR}" "TENURE=$<TARGET_FILE:tenure>" "TENURE_MANY_PROBE=$<TARGET_FILE:many_probe>")
 
 # tests/end/NAME.py holds unittest classes; each is a test of its own.
 function(tenure_end_tests file)
@@ -20,6 +32,7 @@ function(tenure_end_tests file)
 endfunction()
 
 tenure_end_tests(test_import CrashIsolation TwoAtOnce Interrupt DeadJobs Names)
+tenure_end_tests(test_examples Examples)
 tenure_end_tests(test_space FullDisk ReadOnly)
 tenure_end_tests(test_memory ManyProbe ManyImport)
 

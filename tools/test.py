@@ -113,7 +113,7 @@ def stage_threads(log, result, args):
         result.failed += 1
         print(log.read_text(errors="replace")[-4000:])
         return
-    ctest("tsan", log, result, only="^(context|io|library)\\.", env={"TSAN_OPTIONS": "halt_on_error=1", "TENURE_SANITIZED": "1"})
+    ctest("tsan", log, result, only="^(context|io|weights|library)\\.", env={"TSAN_OPTIONS": "halt_on_error=1", "TENURE_SANITIZED": "1"})
 
 
 def stage_valgrind(log, result, args):
@@ -173,13 +173,25 @@ def stage_differential(log, result, args):
     counted(code, output, result, "differential test against the writer of safetensors 0.8.0")
 
 
+def stage_python(log, result, args):
+    code, output = run([sys.executable, "python/tests/stage.py"], log)
+    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", output)}
+    result.passed += counts.get("passed", 0)
+    result.failed += counts.get("failed", 0) + counts.get("error", 0)
+    result.skipped += counts.get("skipped", 0)
+    if code:
+        result.failed += not counts
+        print(output[-6000:])
+
+
 def stage_demo(log, result, args):
     code, output = run([sys.executable, "tests/end/demo_from_clone.py"], log)
     counted(code, output, result, "make demo from a fresh clone")
 
 
 STAGES = [("dev", stage_dev), ("asan-ubsan", stage_sanitize), ("tsan", stage_threads), ("valgrind", stage_valgrind),
-          ("fuzz", stage_fuzz), ("differential", stage_differential), ("windows", stage_windows), ("demo", stage_demo)]
+          ("fuzz", stage_fuzz), ("differential", stage_differential),
+          ("python", stage_python), ("windows", stage_windows), ("demo", stage_demo)]
 
 
 def main():

@@ -69,6 +69,11 @@ typedef struct tn_part {
 } tn_part;
 TN_API size_t tn_checkpoint_parts(const tn_checkpoint *checkpoint, const tn_part **out);
 
+/* Open all files of the checkpoint now and keep them open until its last release: leases then read what was there when
+ * it was opened, whatever happens to the files' names. Without this a file is opened when something of it is first
+ * read. TN_CHANGED when a file is not the one any more whose header was read; TN_TOO_MANY_FILES. Blocks. */
+TN_API tn_status tn_checkpoint_keep_files(const tn_checkpoint *checkpoint, tn_error *err);
+
 typedef enum tn_encoding { TN_RAW = 0, TN_DEFLATED } tn_encoding;
 
 typedef struct tn_storage {

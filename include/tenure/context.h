@@ -33,9 +33,12 @@ typedef struct tn_context_options {
     void (*log)(void *user, tn_log_level level, const char *message); /* NULL: silent. Called without locks held */
     void *log_user;
     tn_log_level log_level;      /* what is passed on; TN_LOG_ERROR when zero */
+    uint64_t keep_bytes;         /* memory of released leases that is kept for the next ones, at most. It is given up
+                                    before anything is refused. 0: a quarter of the limit, which the system may take
+                                    back at any time (MADV_FREE, MEM_RESET); TN_NONE: nothing */
 } tn_context_options;
 
-#define TN_CONTEXT_OPTIONS_INIT {sizeof(tn_context_options), 0, 0, {NULL, NULL}, NULL, NULL, TN_LOG_ERROR}
+#define TN_CONTEXT_OPTIONS_INIT {sizeof(tn_context_options), 0, 0, {NULL, NULL}, NULL, NULL, TN_LOG_ERROR, 0}
 
 /* What the budget stands at. */
 typedef struct tn_memory {
@@ -43,12 +46,16 @@ typedef struct tn_memory {
     uint64_t high_water_bytes; /* the most that was ever charged at once */
     uint64_t limit_bytes;      /* as measured now, or as given */
     uint64_t refused;          /* how many charges were refused */
+    uint64_t kept_bytes;       /* beside used_bytes: kept for the next leases, within the same limit */
 } tn_memory;
 
 /* Make a context. `options` may be NULL. The caller destroys it with tn_context_destroy. Starts no thread. */
 TN_API tn_status tn_context_create(const tn_context_options *options, tn_context **out, tn_error *err);
-/* Destroy a context after everything opened under it. NULL is accepted. */
+/* Destroy a context after everything opened under it, but for leases: these stay valid, and the context's memory goes
+ * with the last of them (an allocator given must last as long). NULL is accepted. */
 TN_API void tn_context_destroy(tn_context *context);
+/* Give what is kept for the next leases back to the system. */
+TN_API void tn_context_trim(tn_context *context);
 /* What is charged to the budget at this moment. Never fails; cheap. */
 TN_API tn_memory tn_context_memory(const tn_context *context);
 /* Bytes read from files under this context since it was made (headers, data, tables; not SQLite's). */

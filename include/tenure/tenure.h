@@ -7,6 +7,7 @@
 #include "convert.h"
 #include "digest.h"
 #include "identify.h"
+#include "lease.h"
 #include "library.h"
 #include "status.h"
 #include "writer.h"

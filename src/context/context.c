@@ -53,7 +53,8 @@ static uint64_t measure(void *user, uint64_t used, uint64_t wanted)
         if (is_small(wanted, used, kept))
             return kept;
     }
-    uint64_t limit = limit_from(tn_os_memory_left(), used);
+    uint64_t kept = tn_pool_kept(&context->pool); /* may be offered to the system, which counts it as to be had */
+    uint64_t limit = limit_from(tn_os_memory_left(), used > kept ? used - kept : 0);
     atomic_store_explicit(&context->measured_limit, limit, memory_order_relaxed);
     atomic_store_explicit(&context->measured_at_ns, now, memory_order_release);
     return limit;
@@ -109,6 +110,11 @@ static void fill(tn_context *context, const tn_context_options *options)
     bool given = options->allocator.resize != NULL;
     context->memory.allocator = given ? options->allocator : tn_recycler_allocator(&context->recycler);
     context->memory.budget = &context->budget;
+    tn_pool_init(&context->pool, &context->memory, options->keep_bytes, given);
+    context->budget.reclaim = tn_pool_reclaim;
+    context->budget.reclaim_user = &context->pool;
+    atomic_init(&context->holds, 1);
+    atomic_init(&context->foreground, 0);
     context->jobs = jobs_from(options->jobs);
     context->process_id = tn_os_process_id();
     atomic_init(&context->bytes_read, 0);
@@ -134,9 +140,19 @@ tn_status tn_context_create(const tn_context_options *options, tn_context **out,
     return TN_OK;
 }
 
-void tn_context_destroy(tn_context *context)
+bool tn_context_is_here(const tn_context *context)
 {
-    if (context == NULL)
+    return context->process_id == tn_os_process_id();
+}
+
+void tn_context_hold(tn_context *context)
+{
+    atomic_fetch_add_explicit(&context->holds, 1, memory_order_relaxed);
+}
+
+void tn_context_drop(tn_context *context)
+{
+    if (atomic_fetch_sub_explicit(&context->holds, 1, memory_order_acq_rel) > 1)
         return;
     tn_allocator allocator = context->memory.allocator;
     if (allocator.user == &context->recycler) {
@@ -146,15 +162,31 @@ void tn_context_destroy(tn_context *context)
     allocator.resize(allocator.user, context, sizeof *context, 0);
 }
 
+void tn_context_destroy(tn_context *context)
+{
+    if (context == NULL)
+        return;
+    if (tn_context_is_here(context))
+        tn_pool_close(&context->pool);
+    tn_context_drop(context);
+}
+
+void tn_context_trim(tn_context *context)
+{
+    if (tn_context_is_here(context))
+        (void)tn_pool_reclaim(&context->pool);
+}
+
 /* ---- what it stands at ---- */
 
 tn_memory tn_context_memory(const tn_context *context)
 {
     /* Measuring refreshes the kept measure, which no caller can see: the context is const to them all the same. */
     tn_budget *budget = (tn_budget *)&context->budget;
-    uint64_t used = atomic_load(&budget->used);
+    uint64_t kept = tn_pool_kept(&context->pool), used = atomic_load(&budget->used);
     return (tn_memory){
-        .used_bytes = used,
+        .used_bytes = used > kept ? used - kept : 0,
+        .kept_bytes = kept,
         .high_water_bytes = atomic_load(&budget->high_water),
         .limit_bytes = tn_budget_limit(budget),
         .refused = atomic_load(&budget->refused),
@@ -183,7 +215,7 @@ bool tn_context_cancelled(const tn_context *context)
 
 tn_status tn_context_check(tn_context *context, tn_error *err)
 {
-    if (context->process_id != tn_os_process_id())
+    if (!tn_context_is_here(context))
         return tn_fail(err, TN_FORKED, "%s", tn_status_text(TN_FORKED));
     if (tn_context_cancelled(context))
         return tn_fail(err, TN_CANCELLED, "%s", tn_status_text(TN_CANCELLED));

@@ -4,17 +4,21 @@
 
 #include <tenure/context.h>
 
+#include "context/pool.h"
 #include "context/recycle.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "os/os.h"
 
 struct tn_context {
+    _Atomic uint64_t holds; /* the caller's, until it destroys the context, and one for each lease */
     tn_budget budget;
     tn_recycler recycler;    /* behind `memory` unless the caller gave an allocator */
     tn_memory_source memory; /* allocator and budget: every block whose size depends on input */
+    tn_pool pool; /* of large buffers, for the bytes of tensors */
     unsigned jobs;
     uint64_t process_id; /* of the process that made it */
+    _Atomic unsigned foreground; /* long reads under way that others give way to */
     _Atomic uint64_t bytes_read;
     _Atomic bool cancelled;
     void (*log)(void *user, tn_log_level level, const char *message);
@@ -29,6 +33,11 @@ struct tn_context {
 
 /* TN_OK, TN_FORKED or TN_CANCELLED: asked at the head of public calls and between pieces of long work. */
 tn_status tn_context_check(tn_context *context, tn_error *err);
+/* A hold that keeps memory and budget of a context whole, also after its owner destroyed it: for what outlives it. */
+void tn_context_hold(tn_context *context);
+void tn_context_drop(tn_context *context);
+/* Whether this is still the process that made it: in a forked child locks may be held by threads that are not there. */
+bool tn_context_is_here(const tn_context *context);
 void tn_context_log(tn_context *context, tn_log_level level, const char *format, ...) TN_PRINTF(3, 4);
 
 /* Run `work(user, true)` on up to `helpers` threads beside the caller's, which runs `work(user, false)`, and wait for all

@@ -34,6 +34,17 @@
 #define TN_SANITIZED false
 #endif
 
+/* Under AddressSanitizer: memory that is ours but given to nobody may not be touched. */
+#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && TN_SANITIZED)
+void __asan_poison_memory_region(void const volatile *bytes, size_t size);
+void __asan_unpoison_memory_region(void const volatile *bytes, size_t size);
+#define TN_POISON(bytes, size) __asan_poison_memory_region(bytes, size)
+#define TN_UNPOISON(bytes, size) __asan_unpoison_memory_region(bytes, size)
+#else
+#define TN_POISON(bytes, size) ((void)(bytes), (void)(size))
+#define TN_UNPOISON(bytes, size) ((void)(bytes), (void)(size))
+#endif
+
 /* Checked arithmetic on sizes from outside: true when the result does not fit (and `out` is then undefined). */
 static inline bool tn_add_overflows(uint64_t a, uint64_t b, uint64_t *out)
 {

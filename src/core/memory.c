@@ -16,6 +16,8 @@ void tn_budget_init(tn_budget *budget, uint64_t limit)
     budget->limit = limit;
     budget->measure = NULL;
     budget->user = NULL;
+    budget->reclaim = NULL;
+    budget->reclaim_user = NULL;
 }
 
 static uint64_t limit_for(tn_budget *budget, uint64_t used, uint64_t wanted)
@@ -58,8 +60,12 @@ tn_status tn_budget_charge(tn_budget *budget, uint64_t bytes, tn_error *err)
     uint64_t used = atomic_load(&budget->used);
     for (;;) {
         uint64_t limit = limit_for(budget, used, bytes);
-        if (bytes > limit || used > limit - bytes)
-            return refuse(budget, bytes, used, limit, err); /* M1 */
+        if (bytes > limit || used > limit - bytes) {
+            if (budget->reclaim == NULL || !budget->reclaim(budget->reclaim_user))
+                return refuse(budget, bytes, used, limit, err); /* M1 */
+            used = atomic_load(&budget->used);
+            continue;
+        }
         /* Raised before `used` is, so that no thread ever sees M3 broken. When another thread gets in between, the
          * mark may stand where only this attempt would have led; it is still under the limit. */
         raise_high_water(budget, used + bytes);

@@ -22,10 +22,14 @@ typedef struct tn_budget {
     uint64_t limit; /* used when measure is NULL */
     uint64_t (*measure)(void *user, uint64_t used, uint64_t wanted);
     void *user;
+    /* Asked before a charge is refused, when set: give up what is only kept. True when something was given up. */
+    bool (*reclaim)(void *user);
+    void *reclaim_user;
 } tn_budget;
 
 void tn_budget_init(tn_budget *budget, uint64_t limit);
-/* Charge before taking. Over the limit: TN_OVER_BUDGET, with need, used and limit in the message and amounts. */
+/* Charge before taking. Over the limit: TN_OVER_BUDGET, with need, used and limit in the message and amounts. Calls
+ * `reclaim`, so no lock that this takes may be held. */
 tn_status tn_budget_charge(tn_budget *budget, uint64_t bytes, tn_error *err) TN_MUST_USE;
 void tn_budget_release(tn_budget *budget, uint64_t bytes);
 uint64_t tn_budget_limit(tn_budget *budget);

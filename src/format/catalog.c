@@ -41,6 +41,7 @@ static void prepare(tn_catalog *catalog, tn_context *context, tn_container conta
     catalog->logicals = row_of(sizeof(tn_logical));
     catalog->pairs = row_of(sizeof(tn_pair));
     catalog->findings = row_of(sizeof(tn_finding));
+    catalog->files = row_of(sizeof(tn_part_file));
     tn_name_index_init(&catalog->names, &context->memory, sizeof(tn_tensor));
     tn_name_index_init(&catalog->keys, &context->memory, sizeof(tn_pair));
     catalog->prefix = TN_TEXT("");
@@ -75,8 +76,9 @@ void tn_catalog_abandon(tn_catalog *catalog)
     if (catalog == NULL)
         return;
     tn_memory_source *memory = memory_of(catalog);
-    tn_row *rows[] = {&catalog->parts,    &catalog->storages, &catalog->tensors,
-                      &catalog->logicals, &catalog->pairs,    &catalog->findings};
+    tn_part_files_cut(catalog, 0);
+    tn_row *rows[] = {&catalog->parts, &catalog->storages, &catalog->tensors, &catalog->logicals,
+                      &catalog->pairs, &catalog->findings, &catalog->files};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         row_free(memory, rows[i]);
     tn_name_index_free(&catalog->names);
@@ -448,6 +450,7 @@ tn_catalog_mark tn_catalog_mark_now(const tn_catalog *catalog)
 
 void tn_catalog_return_to(tn_catalog *catalog, tn_catalog_mark mark)
 {
+    tn_part_files_cut(catalog, mark.parts);
     catalog->parts.count = mark.parts;
     catalog->storages.count = mark.storages;
     catalog->tensors.count = mark.tensors;
@@ -476,6 +479,7 @@ tn_status tn_catalog_finish(tn_catalog *catalog, tn_checkpoint **out, tn_error *
     TN_TRY(tn_catalog_group(catalog, err));
     sort_findings(&catalog->findings);
     tn_row_trim(memory_of(catalog), &catalog->parts);
+    tn_row_trim(memory_of(catalog), &catalog->files);
     tn_row_trim(memory_of(catalog), &catalog->storages);
     tn_row_trim(memory_of(catalog), &catalog->tensors);
     tn_row_trim(memory_of(catalog), &catalog->logicals);

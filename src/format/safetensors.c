@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "format/limits.h"
+#include "format/part_file.h"
 
 #define LENGTH_BYTES 8u
 #define SHAPE_ROOM 32u       /* ranks up to this are held without taking memory */
@@ -388,6 +389,7 @@ static tn_status read_header(reading *r, const char *header, uint64_t size, tn_e
     uint32_t first = tn_catalog_tensor_count(r->catalog);
     TN_TRY(tn_catalog_add_part(r->catalog, r->place->path, tn_source_size(r->source), LENGTH_BYTES + size,
                                r->place->component, err));
+    TN_TRY(tn_part_file_note(r->catalog, r->source, err));
     uint64_t guess = size / BYTES_AN_ENTRY;
     TN_TRY(tn_catalog_expect(r->catalog, guess < GUESS_MAX ? guess : GUESS_MAX, err));
     tn_json_init(&r->json, header, (size_t)size);

@@ -218,6 +218,47 @@ tn_status tn_source_check(tn_source *source, tn_error *err)
     return compare(source, now.size, now.mtime_ns, err);
 }
 
+tn_status tn_source_unchanged(const tn_source *source, tn_error *err)
+{
+    return source->bytes != NULL ? TN_OK : check_handle(source, err);
+}
+
+tn_status tn_source_expect(const tn_source *source, const tn_os_info *then, tn_error *err)
+{
+    bool trusted = !source->info.weak_identity && !then->weak_identity;
+    if (!trusted || same_file(&source->info, then)) {
+        if (source->info.size == then->size && source->info.mtime_ns == then->mtime_ns)
+            return TN_OK;
+        tn_fail(err, TN_CHANGED, "the file was written to since its header was read");
+        tn_error_amounts(err, then->size, source->info.size);
+        return at_path(source, TN_CHANGED, err);
+    }
+    tn_fail(err, TN_CHANGED, "another file took this file's name since its header was read");
+    return at_path(source, TN_CHANGED, err);
+}
+
+/* ---- for ways of reading elsewhere ---- */
+
+const tn_os_file *tn_source_file(const tn_source *source)
+{
+    return source->bytes != NULL ? NULL : &source->file;
+}
+
+const uint8_t *tn_source_bytes(const tn_source *source)
+{
+    return source->bytes;
+}
+
+void tn_source_count(tn_source *source, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&source->context->bytes_read, bytes, memory_order_relaxed);
+}
+
+bool tn_source_no_follow(const tn_source *source)
+{
+    return source->no_follow;
+}
+
 /* ---- reading ---- */
 
 static tn_status check_range(const tn_source *source, uint64_t offset, size_t size, tn_error *err)

@@ -44,6 +44,16 @@ void tn_source_read_in_order(tn_source *source);
  * false: it was not called, or not to its end, and the bytes are to be read. Counted and checked as a read is. */
 tn_status tn_source_view(tn_source *source, uint64_t offset, size_t size, void (*work)(void *user, const uint8_t *bytes),
                          void *user, bool *done, tn_error *err);
+/* For what reads in ways of its own (src/weights), keeping S1 and S2 itself: the open file, NULL over memory; the bytes,
+ * NULL of a file; the question of S2; and bytes that were read, to be counted. */
+const tn_os_file *tn_source_file(const tn_source *source);
+const uint8_t *tn_source_bytes(const tn_source *source);
+tn_status tn_source_unchanged(const tn_source *source, tn_error *err);
+void tn_source_count(tn_source *source, uint64_t bytes);
+/* Whether its last component was opened as no link. */
+bool tn_source_no_follow(const tn_source *source);
+/* Is it the file that this was told of, unchanged? TN_CHANGED names what differs. */
+tn_status tn_source_expect(const tn_source *source, const tn_os_info *then, tn_error *err);
 /* Does the path still lead to this same, unchanged file? TN_CHANGED names what differs, also when nothing is there any
  * more. */
 tn_status tn_source_check(tn_source *source, tn_error *err);

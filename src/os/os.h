@@ -88,6 +88,31 @@ void tn_os_read_in_order(const tn_os_file *file);
 #define TN_OS_HUGE_BYTES ((size_t)2 << 20)
 void tn_os_prefer_huge_pages(void *memory, size_t size);
 
+/* One of several places that a read fills, one after the other. */
+typedef struct tn_os_piece {
+    void *bytes;
+    size_t size;
+} tn_os_piece;
+/* Read a run of the file at `offset` into `count` places (at most TN_OS_PIECES_MAX); *got is less than all of them
+ * together only at the end of the file. */
+#define TN_OS_PIECES_MAX 64
+tn_status tn_os_read_pieces(const tn_os_file *file, uint64_t offset, const tn_os_piece *pieces, size_t count,
+                            size_t *got, tn_error *err);
+/* Read a run, and leave the system's cache as it was: what was not in it before does not stay in it. Where the cache
+ * cannot be asked this is tn_os_read_pieces. At most TN_OS_BEHIND_MAX bytes. */
+#define TN_OS_BEHIND_MAX ((size_t)16 << 20)
+tn_status tn_os_read_behind(const tn_os_file *file, uint64_t offset, const tn_os_piece *pieces, size_t count,
+                            size_t *got, tn_error *err);
+
+/* ---- memory in whole pages ---- */
+
+/* `size` bytes, cleared, at a multiple of TN_OS_HUGE_BYTES when that many are asked for (of a page otherwise), in huge
+ * pages where the system gives them. TN_NO_MEMORY. */
+tn_status tn_os_pages_take(size_t size, void **out, tn_error *err);
+void tn_os_pages_give(void *pages, size_t size);
+/* Their contents are needed no more: until they are written again the system may take the memory behind them. */
+void tn_os_pages_offer(void *pages, size_t size);
+
 /* ---- names and folders ---- */
 
 tn_status tn_os_make_folder(const char *path, tn_error *err); /* TN_EXISTS when there; parents must be */

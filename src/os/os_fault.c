@@ -40,6 +40,7 @@ static const char *const names[TN_OP_COUNT] = {
     [TN_OP_MAKE_LINK] = "make_link",
     [TN_OP_TRASH] = "trash",
     [TN_OP_WATCH] = "watch",
+    [TN_OP_PAGES] = "pages",
 };
 
 const char *tn_os_operation_name(tn_os_operation operation)

@@ -1,6 +1,7 @@
 /* Time, randomness, environment and child processes on POSIX. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -61,9 +62,33 @@ void tn_os_random(void *bytes, size_t size)
 
 /* ---- this process ---- */
 
+/* Asked at the head of every call, so it is kept; a forked child forgets it. 0: not known. */
+static _Atomic uint64_t own_id;
+
+static void forget_id(void)
+{
+    atomic_store_explicit(&own_id, 0, memory_order_relaxed);
+}
+
+/* Whether forget_id could be set up for children; without that nothing is kept. */
+static bool watched;
+static pthread_once_t watched_once = PTHREAD_ONCE_INIT;
+
+static void watch_forks(void)
+{
+    watched = pthread_atfork(NULL, NULL, forget_id) == 0;
+}
+
 uint64_t tn_os_process_id(void)
 {
-    return (uint64_t)getpid();
+    uint64_t id = atomic_load_explicit(&own_id, memory_order_relaxed);
+    if (id != 0)
+        return id;
+    pthread_once(&watched_once, watch_forks);
+    id = (uint64_t)getpid();
+    if (watched)
+        atomic_store_explicit(&own_id, id, memory_order_relaxed);
+    return id;
 }
 
 bool tn_os_environment(const char *name, tn_buffer *out)

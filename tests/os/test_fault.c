@@ -253,6 +253,22 @@ static tn_status call_watch(void)
     return status;
 }
 
+static tn_status call_pages(void)
+{
+    void *pages;
+    tn_status status = tn_os_pages_take(4096, &pages, NULL);
+    if (status == TN_OK)
+        tn_os_pages_give(pages, 4096);
+    return status;
+}
+
+static tn_status call_read_pieces(void)
+{
+    char byte;
+    size_t got;
+    return tn_os_read_pieces(&held, 0, &(tn_os_piece){&byte, 1}, 1, &got, NULL);
+}
+
 static const struct {
     tn_os_operation operation;
     tn_status (*call)(void);
@@ -266,6 +282,7 @@ static const struct {
     {TN_OP_PATH, call_absolute_path}, {TN_OP_PATH, call_program_path},
     {TN_OP_WATCH, call_watch}, {TN_OP_NEXT_DATA, call_next_data}, {TN_OP_ATTRIBUTES, call_keep_attributes},
     {TN_OP_SPACE, call_space}, {TN_OP_SHARE_DATA, call_share_data}, {TN_OP_MAKE_LINK, call_make_link}, {TN_OP_READ_LINK, call_read_link},
+    {TN_OP_PAGES, call_pages}, {TN_OP_READ, call_read_pieces},
 };
 
 static void every_call_can_be_made_to_fail_once_and_works_again(void **state)

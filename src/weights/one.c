@@ -1,0 +1,214 @@
+/* Leasing one tensor, or a slice of it (include/tenure/lease.h). */
+#include <string.h>
+
+#include "format/catalog.h"
+#include "format/part_file.h"
+#include "weights/gather.h"
+#include "weights/held.h"
+#include "weights/place.h"
+#include "weights/view.h"
+
+#define SMALL ((size_t)256 << 10) /* read at once, without asking for a way */
+
+/* What one call is about. */
+typedef struct call {
+    const tn_place *place;
+    const tn_lease_options *options;
+    tn_source *source;
+    tn_told told;
+    const char *no_view; /* why there is none though it was asked for */
+} call;
+
+/* Ways are not asked for, and nobody wants to be told, for what is read in one go. */
+static bool is_plain(const call *c, uint64_t bytes)
+{
+    return bytes <= SMALL && c->options->way == TN_WAY_AUTOMATIC && c->options->progress == NULL &&
+           (c->options->flags & TN_LEASE_DROP_BEHIND) == 0 && tn_source_bytes(c->source) == NULL;
+}
+
+static void say_how(const call *c, tn_held *held, tn_way way, const char *reason)
+{
+    held->lease.way = way;
+    held->lease.reason = c->no_view != NULL ? c->no_view : reason;
+}
+
+static tn_status read_ranges(call *c, const tn_ranges *ranges, tn_held *held, tn_error *err)
+{
+    tn_choice choice = tn_choose(ranges, c->options);
+    say_how(c, held, choice.way, choice.reason);
+    tn_status status = tn_read_ranges(ranges, &choice, &c->told, err);
+    tn_choice_end(&choice);
+    return status;
+}
+
+/* One run of the file that is all of the lease. */
+static tn_status read_run(call *c, uint64_t offset, tn_held *held, tn_error *err)
+{
+    size_t size = (size_t)held->lease.size_bytes;
+    tn_range range = {offset, size, held->lease.owned, c->place->tensor};
+    if (!is_plain(c, size))
+        return read_ranges(c, &(tn_ranges){c->source, &range, 1, size}, held, err);
+    say_how(c, held, TN_WAY_READ, "it is small");
+    return tn_read_small(c->source, offset, held->lease.owned, size, err);
+}
+
+static bool wants_view(call *c, uint64_t first, uint64_t size)
+{
+    if ((c->options->flags & TN_LEASE_VIEW) == 0)
+        return false;
+    c->no_view = tn_view_refused(c->source, first, size, c->place->tensor->dtype);
+    return c->no_view == NULL;
+}
+
+/* Hand over what was read, or give it up. L4. */
+static tn_status finish(tn_status status, tn_held *held, tn_held **out)
+{
+    if (status == TN_OK)
+        *out = held;
+    else
+        tn_held_free(held);
+    return status;
+}
+
+/* ---- whole tensors ---- */
+
+static tn_status lease_whole(call *c, tn_held **out, tn_error *err)
+{
+    const tn_place *place = c->place;
+    tn_held *held;
+    if (wants_view(c, place->offset, place->size))
+        return tn_view_alone(c->source, place->tensor, NULL, place->offset, place->size, place->offset, out, err);
+    TN_TRY(tn_held_create(tn_source_context(c->source), place->tensor, NULL, &held, err));
+    return finish(read_run(c, place->offset, held, err), held, out);
+}
+
+/* ---- slices, and tensors with strides ---- */
+
+static tn_status read_long_runs(call *c, const tn_runs *runs, uint64_t count, tn_held *held, tn_error *err)
+{
+    tn_memory_source *memory = &held->context->memory;
+    void *items;
+    if (count > SIZE_MAX / sizeof(tn_range))
+        return tn_fail(err, TN_NO_MEMORY, "the slice has more runs than memory can list");
+    TN_TRY(tn_take(memory, (size_t)count * sizeof(tn_range), &items, err));
+    tn_runs_list(runs, held->lease.owned, c->place->tensor, items);
+    tn_status status = read_ranges(c, &(tn_ranges){c->source, items, (size_t)count, runs->bytes}, held, err);
+    tn_give(memory, items, (size_t)count * sizeof(tn_range));
+    return status;
+}
+
+static tn_status read_runs(call *c, const tn_runs *runs, tn_held *held, tn_error *err)
+{
+    uint64_t count;
+    bool separate = tn_runs_are_long(runs, &count);
+    if (separate && count == 1)
+        return read_run(c, runs->first, held, err);
+    if (separate)
+        return read_long_runs(c, runs, count, held, err);
+    say_how(c, held, TN_WAY_GATHER, "its elements do not lie behind each other in the file");
+    return tn_gather(c->source, runs, held->lease.owned, &c->told, err);
+}
+
+static tn_status wanted_layout(const call *c, tn_layout *out, tn_error *err)
+{
+    const tn_tensor *tensor = c->place->tensor;
+    uint64_t bytes = c->place->storage->stored_bytes, bits = tn_dtype_bits(tensor->dtype);
+    uint64_t there = bits % 8 == 0 ? bytes / (bits / 8) : bytes > UINT64_MAX / 8 ? UINT64_MAX / bits : bytes * 8 / bits;
+    tn_layout whole;
+    TN_TRY(tn_layout_of(tensor, there, &whole, err));
+    return tn_layout_index(&whole, c->options->index, c->options->index_count, out, err);
+}
+
+/* The bytes of the file from the lowest element to the highest. */
+static tn_status reach(const call *c, const tn_layout *layout, uint64_t *low, uint64_t *size, tn_error *err)
+{
+    int64_t lowest, highest;
+    uint64_t bits = tn_dtype_bits(c->place->tensor->dtype), base = c->place->storage->offset;
+    tn_layout_reach(layout, &lowest, &highest);
+    *low = base + (uint64_t)lowest * bits / 8;
+    uint64_t end = base + ((uint64_t)highest * bits + bits + 7) / 8, there = tn_source_size(c->source);
+    *size = end - *low;
+    if (end <= there)
+        return TN_OK;
+    tn_fail(err, TN_TRUNCATED, "the bytes of the tensor are not all in the file");
+    tn_error_at_file(err, tn_source_path(c->source));
+    tn_error_amounts(err, end, there);
+    return TN_TRUNCATED;
+}
+
+static tn_status lease_elements(call *c, const tn_layout *layout, tn_held **out, tn_error *err)
+{
+    tn_runs runs;
+    tn_held *held;
+    uint64_t low, size;
+    TN_TRY(reach(c, layout, &low, &size, err));
+    TN_TRY(tn_runs_of(layout, c->place->tensor->dtype, c->place->storage->offset, &runs, err));
+    bool bytes = tn_dtype_bits(c->place->tensor->dtype) % 8 == 0;
+    if (bytes && size <= PTRDIFF_MAX && wants_view(c, runs.first, size))
+        return tn_view_alone(c->source, c->place->tensor, layout, low, (size_t)size, runs.first, out, err);
+    TN_TRY(tn_held_create(tn_source_context(c->source), c->place->tensor, layout, &held, err));
+    c->told.total = held->lease.size_bytes;
+    return finish(read_runs(c, &runs, held, err), held, out);
+}
+
+static tn_status lease_slice(call *c, tn_held **out, tn_error *err)
+{
+    tn_layout layout;
+    TN_TRY(wanted_layout(c, &layout, err));
+    if (layout.elements == 0)
+        return tn_held_create(tn_source_context(c->source), c->place->tensor, &layout, out, err);
+    return lease_elements(c, &layout, out, err);
+}
+
+/* ---- calls ---- */
+
+static tn_status lease_from(const tn_checkpoint *checkpoint, const tn_place *place, const tn_lease_options *options,
+                            tn_held **out, tn_error *err)
+{
+    call c = {.place = place, .options = options, .told = {.options = options, .total = place->size}};
+    bool whole = place->straight && options->index_count == 0;
+    if (whole && place->size == 0)
+        return tn_held_create(tn_catalog_context(checkpoint), place->tensor, NULL, out, err);
+    TN_TRY(tn_part_file_source(checkpoint, place->part, &c.source, err));
+    tn_status status = whole ? lease_whole(&c, out, err) : lease_slice(&c, out, err);
+    tn_source_release(c.source);
+    return status;
+}
+
+static tn_status lease_tensor(const tn_checkpoint *checkpoint, const tn_tensor *tensor,
+                              const tn_lease_options *options, tn_held **out, tn_error *err)
+{
+    tn_place place;
+    TN_TRY(tn_lease_admit(checkpoint, options, err));
+    TN_TRY(tn_place_of(checkpoint, tensor, &place, err));
+    tn_status status = lease_from(checkpoint, &place, options, out, err);
+    if (tn_status_is_of_memory(status))
+        tn_tell_system(err);
+    return tn_at_tensor(status, tensor, err);
+}
+
+tn_status tn_lease_tensor(const tn_checkpoint *checkpoint, const tn_tensor *tensor, const tn_lease_options *options,
+                          tn_lease **out, tn_error *err)
+{
+    tn_lease_options read;
+    tn_held *held;
+    if (checkpoint == NULL || tensor == NULL || out == NULL)
+        return tn_fail(err, TN_INVALID, "a lease is of a tensor of a checkpoint, and needs a place");
+    TN_TRY(tn_lease_options_read(options, &read, err));
+    TN_TRY(lease_tensor(checkpoint, tensor, &read, &held, err));
+    *out = &held->lease;
+    return TN_OK;
+}
+
+tn_status tn_lease_named(const tn_checkpoint *checkpoint, const char *name, const tn_lease_options *options,
+                         tn_lease **out, tn_error *err)
+{
+    if (checkpoint == NULL || name == NULL || out == NULL)
+        return tn_fail(err, TN_INVALID, "a lease is of a tensor of a checkpoint, and needs a place");
+    const tn_tensor *tensor = tn_checkpoint_find(checkpoint, name, strlen(name));
+    if (tensor != NULL)
+        return tn_lease_tensor(checkpoint, tensor, options, out, err);
+    tn_fail(err, TN_INVALID, "the checkpoint has no tensor of this name");
+    tn_error_at_tensor(err, name, strlen(name));
+    return TN_INVALID;
+}

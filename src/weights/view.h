@@ -1,0 +1,13 @@
+/* Views: when one can be given, and windows for many of them. */
+#ifndef TN_WEIGHTS_VIEW_H
+#define TN_WEIGHTS_VIEW_H
+
+#include "weights/held.h"
+
+/* Why no view of this run of bytes can be given though one was asked for; NULL: it can. */
+const char *tn_view_refused(const tn_source *source, uint64_t first, uint64_t size, tn_dtype dtype);
+/* A view with a window of its own, over `size` bytes from `low`. */
+tn_status tn_view_alone(tn_source *source, const tn_tensor *tensor, const tn_layout *layout, uint64_t low, size_t size,
+                        uint64_t first, tn_held **out, tn_error *err);
+
+#endif
