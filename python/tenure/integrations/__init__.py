@@ -1,0 +1,1 @@
+"""Places for the applications that Tenure knows to work under; each has install() and uninstall()."""
