@@ -80,7 +80,7 @@ tn_os_disk tn_os_disk_of(const tn_os_file *file);
  * address are multiples of TN_OS_DIRECT_ALIGN of. TN_UNSUPPORTED where there is none; a read of it may fail where
  * another would not, and is then to be done in the ordinary way. */
 tn_status tn_os_open_direct(const tn_os_file *file, tn_os_file *out, tn_error *err);
-/* tn_os_window_is_cached of these bytes of a file. */
+/* tn_os_window_is_cached of these bytes of a file, as far as it goes. */
 bool tn_os_is_cached(const tn_os_file *file, uint64_t offset, size_t size);
 /* Tell that the file is going to be read from its beginning to its end, so that the system reads further ahead. */
 void tn_os_read_in_order(const tn_os_file *file);

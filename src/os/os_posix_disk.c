@@ -160,7 +160,12 @@ bool tn_os_window_is_cached(const tn_os_window *window)
 
 bool tn_os_is_cached(const tn_os_file *file, uint64_t offset, size_t size)
 {
+    struct stat st;
     tn_os_window window;
+    if (fstat(file->fd, &st) != 0 || offset >= (uint64_t)st.st_size)
+        return true;
+    uint64_t left = (uint64_t)st.st_size - offset;
+    size = size < left ? size : (size_t)left;
     if (tn_os_window_open(file, offset, size, &window, NULL) != TN_OK)
         return true;
     bool cached = tn_os_window_is_cached(&window);
