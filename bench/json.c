@@ -119,18 +119,18 @@ static uint64_t as_a_format_reads(const char *bytes, size_t size)
 
 static bool read_usual_tensor(tn_json *json, uint64_t *sum)
 {
-    uint64_t shape[8], offsets[2];
-    size_t rank, two, dtype_size;
+    uint64_t shape[8], begin, end;
+    size_t rank, dtype_size;
     const char *dtype;
     tn_json_look look;
-    bool usual = tn_json_look_begin(json, &look) && tn_json_look_text(&look, "{\"dtype\":") &&
-                 tn_json_look_string(&look, &dtype, &dtype_size) && tn_json_look_text(&look, ",\"shape\":") &&
+    bool usual = tn_json_look_begin(json, &look) && tn_json_look_text(&look, "{\"dtype\":\"") &&
+                 tn_json_look_string_rest(&look, &dtype, &dtype_size) && tn_json_look_text(&look, ",\"shape\":") &&
                  tn_json_look_uints(&look, shape, 8, &rank) && tn_json_look_text(&look, ",\"data_offsets\":") &&
-                 tn_json_look_uints(&look, offsets, 2, &two) && tn_json_look_text(&look, "}");
+                 tn_json_look_pair(&look, &begin, &end) && tn_json_look_text(&look, "}");
     if (!usual)
         return false;
     tn_json_look_take(json, &look);
-    *sum += shape[0] + offsets[1] + rank + two;
+    *sum += shape[0] + end + rank + 2;
     return true;
 }
 
