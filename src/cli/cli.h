@@ -103,6 +103,8 @@ void tn_table_begin(tn_table *table, tn_output *out, const tn_table_column *colu
 /* The next cell; the row is complete with its last one. */
 void tn_table_cell(tn_table *table, tn_style style, const char *bytes, size_t size);
 void tn_table_cell_text(tn_table *table, tn_style style, tn_text text);
+void tn_table_cell_size(tn_table *table, uint64_t bytes);  /* "96.1 GB" */
+void tn_table_cell_count(tn_table *table, uint64_t count); /* "4,512" */
 void tn_table_end(tn_table *table); /* prints what is left and frees */
 
 /* ---- progress (progress.c): one line on stderr, rewritten in place ---- */

@@ -44,16 +44,6 @@ static void type_cell(tn_cli *cli, tn_table *table, const tn_record *record)
     tn_buffer_free(&text);
 }
 
-static void size_cell(tn_cli *cli, tn_table *table, const tn_record *record)
-{
-    enum { ROOM = 64 };
-    tn_buffer text;
-    tn_buffer_init(&text, &cli->memory, ROOM);
-    tn_size_append(&text, record->size_bytes);
-    tn_table_cell(table, TN_STYLE_PLAIN, text.bytes ? text.bytes : "", text.size);
-    tn_buffer_free(&text);
-}
-
 /* Whether a file is called as its record is. */
 static bool names_it(tn_text file, tn_text name)
 {
@@ -97,7 +87,7 @@ bool tn_records_tell(void *user, const tn_record *record)
     id_cell(&r->table, record);
     tn_table_cell_text(&r->table, TN_STYLE_STRONG, or_dash(record->base));
     type_cell(r->cli, &r->table, record);
-    size_cell(r->cli, &r->table, record);
+    tn_table_cell_size(&r->table, record->size_bytes);
     name_cell(r->cli, &r->table, record);
     tn_table_cell_text(&r->table, tn_state_needs_a_look(record->state) ? TN_STYLE_BAD : TN_STYLE_WARN, remark(record));
     return !tn_cli_stopped(r->cli);

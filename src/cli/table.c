@@ -122,6 +122,26 @@ void tn_table_cell_text(tn_table *table, tn_style style, tn_text text)
     tn_table_cell(table, style, text.bytes, text.size);
 }
 
+static void made_cell(tn_table *table, void (*append)(tn_buffer *out, uint64_t value), uint64_t value)
+{
+    enum { ROOM = 64 };
+    tn_buffer text;
+    tn_buffer_init(&text, table->cells.memory, ROOM);
+    append(&text, value);
+    tn_table_cell(table, TN_STYLE_PLAIN, text.bytes ? text.bytes : "", text.size);
+    tn_buffer_free(&text);
+}
+
+void tn_table_cell_size(tn_table *table, uint64_t bytes)
+{
+    made_cell(table, tn_size_append, bytes);
+}
+
+void tn_table_cell_count(tn_table *table, uint64_t count)
+{
+    made_cell(table, tn_count_append, count);
+}
+
 void tn_table_end(tn_table *table)
 {
     print_batch(table);

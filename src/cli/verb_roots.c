@@ -26,18 +26,6 @@ static void scanned_cell(tn_cli *cli, tn_table *table, int64_t scanned_ns)
     tn_buffer_free(&text);
 }
 
-static void amount_cells(tn_cli *cli, tn_table *table, const tn_root *root)
-{
-    tn_buffer text;
-    tn_buffer_init(&text, &cli->memory, 256);
-    tn_count_append(&text, root->models);
-    tn_table_cell(table, TN_STYLE_PLAIN, text.bytes ? text.bytes : "", text.size);
-    tn_buffer_clear(&text);
-    tn_size_append(&text, root->bytes);
-    tn_table_cell(table, TN_STYLE_PLAIN, text.bytes ? text.bytes : "", text.size);
-    tn_buffer_free(&text);
-}
-
 static void json_root(tn_cli *cli, const tn_root *root)
 {
     tn_json_writer w;
@@ -63,7 +51,8 @@ static bool tell_root(void *user, const tn_root *root)
         json_root(l->cli, root);
         return !tn_cli_stopped(l->cli);
     }
-    amount_cells(l->cli, &l->table, root);
+    tn_table_cell_count(&l->table, root->models);
+    tn_table_cell_size(&l->table, root->bytes);
     tn_table_cell_text(&l->table, root->away ? TN_STYLE_WARN : TN_STYLE_GOOD, tn_text_of(root->away ? "away" : "present"));
     scanned_cell(l->cli, &l->table, root->scanned_ns);
     tn_table_cell_text(&l->table, TN_STYLE_PLAIN, root->path);

@@ -40,17 +40,6 @@ static void what_cell(listing *l, const row *r)
     tn_buffer_free(&text);
 }
 
-static void size_cell(listing *l, uint64_t bytes)
-{
-    enum { ROOM = 64 };
-    tn_buffer text;
-    tn_buffer_init(&text, &l->cli->memory, ROOM);
-    if (bytes)
-        tn_size_append(&text, bytes);
-    tn_table_cell(&l->table, TN_STYLE_PLAIN, text.bytes ? text.bytes : "", text.size);
-    tn_buffer_free(&text);
-}
-
 static void age_cell(listing *l, int64_t at_ns)
 {
     enum { ROOM = 64 };
@@ -73,7 +62,10 @@ static void end_row(listing *l)
     tn_table_cell_text(&l->table, TN_STYLE_DIM, tn_text_of(event));
     tn_table_cell_text(&l->table, TN_STYLE_PLAIN, tn_text_of(r->kind));
     what_cell(l, r);
-    size_cell(l, r->bytes);
+    if (r->bytes)
+        tn_table_cell_size(&l->table, r->bytes);
+    else
+        tn_table_cell_text(&l->table, TN_STYLE_PLAIN, tn_text_of(""));
     age_cell(l, r->at_ns);
     tn_table_cell_text(&l->table, r->ended ? TN_STYLE_PLAIN : TN_STYLE_WARN, tn_text_of(state_of(r)));
 }

@@ -34,26 +34,6 @@ static void json_usage(const telling *t, const tn_usage *usage)
     tn_json_line_end(&w, &t->cli->out);
 }
 
-static void size_cell(telling *t, uint64_t bytes)
-{
-    enum { ROOM = 64 };
-    tn_buffer text;
-    tn_buffer_init(&text, &t->cli->memory, ROOM);
-    tn_size_append(&text, bytes);
-    tn_table_cell(&t->table, TN_STYLE_PLAIN, text.bytes ? text.bytes : "", text.size);
-    tn_buffer_free(&text);
-}
-
-static void count_cell(telling *t, uint64_t count)
-{
-    enum { ROOM = 64 };
-    tn_buffer text;
-    tn_buffer_init(&text, &t->cli->memory, ROOM);
-    tn_count_append(&text, count);
-    tn_table_cell(&t->table, TN_STYLE_PLAIN, text.bytes ? text.bytes : "", text.size);
-    tn_buffer_free(&text);
-}
-
 /* A root by its whole path, a folder in it by its name, set in by its depth. */
 static void name_cell(telling *t, const tn_usage *usage)
 {
@@ -78,10 +58,10 @@ static bool tell(void *user, const tn_usage *usage)
         json_usage(t, usage);
         return !tn_cli_stopped(t->cli);
     }
-    count_cell(t, usage->models);
-    size_cell(t, usage->bytes);
+    tn_table_cell_count(&t->table, usage->models);
+    tn_table_cell_size(&t->table, usage->bytes);
     if (t->disk)
-        size_cell(t, usage->stored_bytes);
+        tn_table_cell_size(&t->table, usage->stored_bytes);
     name_cell(t, usage);
     return !tn_cli_stopped(t->cli);
 }

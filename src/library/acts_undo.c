@@ -79,17 +79,6 @@ static tn_status go_back(tn_act_plan *plan, const tn_act_plan *act, tn_error *er
     return TN_OK;
 }
 
-static tn_status model_at(tn_act_plan *plan, tn_text path, int64_t *out, tn_error *err)
-{
-    tn_entry_row row;
-    tn_library_lock(plan->library);
-    tn_status status = tn_record_find_entry(&plan->library->db, path.bytes, path.size, NULL, &row, err);
-    tn_library_unlock(plan->library);
-    if (status == TN_OK)
-        *out = row.model;
-    return status;
-}
-
 /* The only copy there is stays. */
 static tn_status check_original(const tn_act_step *was, tn_error *err)
 {
@@ -133,7 +122,7 @@ static tn_status uncopy(tn_act_plan *plan, const tn_act_plan *act, tn_error *err
     }
     if (plan->count == 0)
         return TN_OK;
-    TN_TRY(model_at(plan, plan->steps[0].source, &plan->model, err));
+    TN_TRY(tn_record_model_at(plan->library, plan->steps[0].source, &plan->model, err));
     TN_TRY(tn_act_keep_above(plan, plan->steps[0].source, err));
     if (!plan->options->dry_run)
         TN_TRY(tn_act_delete(plan, err));

@@ -10,29 +10,12 @@
 #include "library/relink.h"
 #include "os/os_fault.h"
 
-static tn_status run_below(tn_import *import, tn_query query, const char *path, tn_error *err)
-{
-    tn_buffer bounds;
-    tn_buffer_init(&bounds, import->library->memory, 2 * TN_PLACE_PATH_MAX);
-    size_t size = tn_known_bounds(&bounds, path);
-    tn_status status = tn_buffer_status(&bounds, err);
-    if (status == TN_OK) {
-        tn_sql s = tn_sql_start(&import->library->db, query);
-        tn_sql_blob(&s, path, strlen(path));
-        tn_sql_blob(&s, bounds.bytes, size);
-        tn_sql_blob(&s, bounds.bytes + size, size);
-        status = tn_sql_run(&s, err);
-    }
-    tn_buffer_free(&bounds);
-    return status;
-}
-
 /* A record that is there by another path forgets the one it was moved from, and so does the library. */
 static tn_status leave_behind(tn_import *import, tn_error *err)
 {
     for (size_t i = 0; i < import->path_count; i++) {
-        TN_TRY(run_below(import, TN_QUERY_PARTS_LEFT_BEHIND, import->paths[i], err));
-        TN_TRY(run_below(import, TN_QUERY_FILES_DROP_GONE, import->paths[i], err));
+        TN_TRY(tn_known_run_below(import->library, TN_QUERY_PARTS_LEFT_BEHIND, import->paths[i], err));
+        TN_TRY(tn_known_run_below(import->library, TN_QUERY_FILES_DROP_GONE, import->paths[i], err));
     }
     return TN_OK;
 }

@@ -34,6 +34,23 @@ size_t tn_known_bounds(tn_buffer *out, const char *folder)
     return size;
 }
 
+tn_status tn_known_run_below(tn_library *library, tn_query query, const char *path, tn_error *err)
+{
+    tn_buffer bounds;
+    tn_buffer_init(&bounds, library->memory, 2 * TN_PLACE_PATH_MAX);
+    size_t size = tn_known_bounds(&bounds, path);
+    tn_status status = tn_buffer_status(&bounds, err);
+    if (status == TN_OK) {
+        tn_sql s = tn_sql_start(&library->db, query);
+        tn_sql_blob(&s, path, strlen(path));
+        tn_sql_blob(&s, bounds.bytes, size);
+        tn_sql_blob(&s, bounds.bytes + size, size);
+        status = tn_sql_run(&s, err);
+    }
+    tn_buffer_free(&bounds);
+    return status;
+}
+
 static tn_status make_room(tn_known *known, tn_error *err)
 {
     void *items = known->files;

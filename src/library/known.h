@@ -44,5 +44,7 @@ void tn_known_free(tn_known *known);
 /* The bounds of all paths below `folder`, as BLOBs compare: from "folder/" up to, not with, "folder0". Both appended
  * to `out`, of the same size; returns it, or 0 when there was no memory. */
 size_t tn_known_bounds(tn_buffer *out, const char *folder);
+/* Run a statement whose three parameters are `path` and its bounds. The lock held. */
+tn_status tn_known_run_below(tn_library *library, tn_query query, const char *path, tn_error *err);
 
 #endif

@@ -115,17 +115,6 @@ static tn_status folder_for(placing *p, const placing_item *item, tn_act_plan *p
     return tn_arena_status(&plan->arena, err);
 }
 
-static tn_status model_of(placing *p, tn_text path, int64_t *out, tn_error *err)
-{
-    tn_entry_row row;
-    tn_library_lock(p->library);
-    tn_status status = tn_record_find_entry(&p->library->db, path.bytes, path.size, NULL, &row, err);
-    tn_library_unlock(p->library);
-    if (status == TN_OK)
-        *out = row.model;
-    return status;
-}
-
 /* What no record names yet. */
 static tn_status name_it(tn_act_plan *plan, const placing_item *item, tn_error *err)
 {
@@ -146,7 +135,7 @@ static tn_status make_plan(placing *p, const placing_item *item, tn_act_plan *pl
 {
     tn_text folder;
     if (p->move)
-        TN_TRY(model_of(p, item->path, &plan->model, err));
+        TN_TRY(tn_record_model_at(p->library, item->path, &plan->model, err));
     plan->event = p->event;
     plan->keep = tn_act_is_in(item->path, item->root) && item->path.size > item->root.size ? item->root : (tn_text){"", 0};
     TN_TRY(tn_act_add_files(plan, item->path, &p->members[item->first],

@@ -54,6 +54,8 @@ void tn_record_bind_file_id(tn_sql *s, const uint64_t file_id[2]);
 /* The row of a path; all zero when there is none. `claim` NULL: `same` is not asked for. */
 tn_status tn_record_find_entry(tn_db *db, const char *path, size_t size, const tn_claim *claim, tn_entry_row *out,
                                tn_error *err);
+/* The model that a path is an entry of; 0 when there is none. Takes the library's lock. */
+tn_status tn_record_model_at(tn_library *library, tn_text path, int64_t *out, tn_error *err);
 /* Put or refresh the row of a path; *out is its id. `members` NULL for a single file. */
 tn_status tn_record_put_file(tn_db *db, tn_query query, tn_text path, const tn_os_info *info, const uint8_t *members,
                              int64_t *out, tn_error *err);

@@ -81,6 +81,17 @@ tn_status tn_record_find_entry(tn_db *db, const char *path, size_t size, const t
     return TN_OK;
 }
 
+tn_status tn_record_model_at(tn_library *library, tn_text path, int64_t *out, tn_error *err)
+{
+    tn_entry_row row;
+    tn_library_lock(library);
+    tn_status status = tn_record_find_entry(&library->db, path.bytes, path.size, NULL, &row, err);
+    tn_library_unlock(library);
+    if (status == TN_OK)
+        *out = row.model;
+    return status;
+}
+
 /* Put or refresh the row of a path; *out is its id. `members` NULL for a single file. */
 tn_status tn_record_put_file(tn_db *db, tn_query query, tn_text path, const tn_os_info *info, const uint8_t *members,
                           int64_t *out, tn_error *err)

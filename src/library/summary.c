@@ -82,30 +82,13 @@ static tn_status each_row(tn_summary_block *b, tn_db *db, tn_query query,
     }
 }
 
-static tn_status add_scope(tn_import *import, const char *path, tn_error *err)
-{
-    tn_buffer bounds;
-    tn_buffer_init(&bounds, import->library->memory, 2 * TN_PLACE_PATH_MAX);
-    size_t size = tn_known_bounds(&bounds, path);
-    tn_status status = tn_buffer_status(&bounds, err);
-    if (status == TN_OK) {
-        tn_sql s = tn_sql_start(&import->library->db, TN_QUERY_SCOPE_ADD);
-        tn_sql_blob(&s, path, strlen(path));
-        tn_sql_blob(&s, bounds.bytes, size);
-        tn_sql_blob(&s, bounds.bytes + size, size);
-        status = tn_sql_run(&s, err);
-    }
-    tn_buffer_free(&bounds);
-    return status;
-}
-
 static tn_status from_library(tn_import *import, tn_summary_block *b, tn_error *err)
 {
     tn_db *db = &import->library->db;
     tn_sql s = tn_sql_start(db, TN_QUERY_SCOPE_CLEAR);
     TN_TRY(tn_sql_run(&s, err));
     for (size_t i = 0; i < import->path_count; i++)
-        TN_TRY(add_scope(import, import->paths[i], err));
+        TN_TRY(tn_known_run_below(import->library, TN_QUERY_SCOPE_ADD, import->paths[i], err));
     TN_TRY(each_row(b, db, TN_QUERY_TOTALS, add_total_row, err));
     TN_TRY(each_row(b, db, TN_QUERY_PROBLEMS, add_problem_row, err));
     return tn_hash_job_left(import->library, import->options, &b->summary, err);

@@ -1,63 +1,66 @@
 /* Conversion with AVX2 and F16C, eight elements at a time. The formats and their rounding: convert_scalar.c, which also
  * does what is left over at the end. */
-#include "weights/convert.h"
-
 #include "core/cc.h"
+#include "weights/convert_loops.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 
 #include <cpuid.h>
 #include <immintrin.h>
 
-#define WITH_AVX2 TN_TARGET("avx2,f16c")
+#define WITH TN_TARGET("avx2,f16c")
 #define LANES 8u
+#define LINE 32u
 
 /* ---- registers and memory ---- */
 
-WITH_AVX2 static inline __m128i load_8_shorts(const void *in, size_t at)
+WITH static inline __m128i load_shorts(const uint16_t *in)
 {
-    return _mm_loadu_si128((const __m128i *)(const void *)((const uint16_t *)in + at));
+    return _mm_loadu_si128((const __m128i *)(const void *)in);
+}
+
+WITH static inline __m256 load_floats(const float *in)
+{
+    return _mm256_loadu_ps(in);
 }
 
 /* Eight bytes, each in 32 bits. */
-WITH_AVX2 static inline __m256i load_8_bytes(const void *in, size_t at)
+WITH static inline __m256i load_8_bytes(const void *in, size_t at)
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)((const uint8_t *)in + at)));
 }
 
 /* The low 8 bits of each. */
-WITH_AVX2 static inline void store_8_bytes(void *out, size_t at, __m256i values)
+WITH static inline void store_8_bytes(void *out, size_t at, __m256i values)
 {
     __m256i shorts = _mm256_permute4x64_epi64(_mm256_packus_epi32(values, values), 0xD8);
     __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(shorts), _mm256_castsi256_si128(shorts));
     _mm_storel_epi64((__m128i *)(void *)((uint8_t *)out + at), bytes);
 }
 
-WITH_AVX2 static inline __m256i load_bits(const float *in)
+WITH static inline __m256i load_bits(const float *in)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)in);
 }
 
-WITH_AVX2 static inline void store_bits(float *out, __m256i bits)
+WITH static inline void store_bits(float *out, __m256i bits)
 {
     _mm256_storeu_si256((__m256i *)(void *)out, bits);
 }
 
-WITH_AVX2 static inline __m256i all(uint32_t value)
+WITH static inline __m256i all(uint32_t value)
 {
     return _mm256_set1_epi32((int)value);
 }
 
-WITH_AVX2 static inline __m256i choose(__m256i otherwise, __m256i when_set, __m256i mask)
+WITH static inline __m256i choose(__m256i otherwise, __m256i when_set, __m256i mask)
 {
     return _mm256_blendv_epi8(otherwise, when_set, mask);
 }
 
-/* ---- F16, BF16 ----
- * Each as a loop from `i` on, into the caches or past them; how far it came is returned. Past them the place must be a
- * multiple of what is written at a time. */
+/* ---- F16, BF16 ---- */
 
-WITH_AVX2 static inline void put(float *out, __m256 values, bool past)
+WITH static inline void put(float *out, __m256 values, bool past)
 {
     if (past)
         _mm256_stream_ps(out, values);
@@ -65,7 +68,7 @@ WITH_AVX2 static inline void put(float *out, __m256 values, bool past)
         _mm256_storeu_ps(out, values);
 }
 
-WITH_AVX2 static inline void put_shorts(uint16_t *out, __m256i values, bool past)
+WITH static inline void put_shorts(uint16_t *out, __m256i values, bool past)
 {
     if (past)
         _mm256_stream_si256((__m256i *)(void *)out, values);
@@ -74,29 +77,29 @@ WITH_AVX2 static inline void put_shorts(uint16_t *out, __m256i values, bool past
 }
 
 /* The line read a page later: processors do not look past the end of a page by themselves. */
-WITH_AVX2 static inline void look_ahead(const float *in)
+WITH static inline void look_ahead(const float *in)
 {
     _mm_prefetch((const char *)in + TN_CONVERT_AHEAD, _MM_HINT_T0);
 }
 
-WITH_AVX2 static inline __m256 float_of_f16(__m128i halves)
+WITH static inline __m256 float_of_f16(__m128i halves)
 {
     return _mm256_cvtph_ps(halves);
 }
 
-WITH_AVX2 static inline __m256 float_of_bf16(__m128i shorts)
+WITH static inline __m256 float_of_bf16(__m128i shorts)
 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(shorts), 16));
 }
 
-WITH_AVX2 static inline __m256i f16_of(__m256 low, __m256 high)
+WITH static inline __m256i f16_of(__m256 low, __m256 high)
 {
     __m128i first = _mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT);
     return _mm256_inserti128_si256(_mm256_castsi128_si256(first), _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT), 1);
 }
 
 /* Rounded: the BF16 is in the lower half of each. */
-WITH_AVX2 static inline __m256i rounded(__m256 values)
+WITH static inline __m256i rounded(__m256 values)
 {
     __m256i bits = _mm256_castps_si256(values);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), all(1));
@@ -105,53 +108,10 @@ WITH_AVX2 static inline __m256i rounded(__m256 values)
     return _mm256_srli_epi32(choose(sum, all(0x7fc00000), _mm256_castps_si256(is_nan)), 16);
 }
 
-WITH_AVX2 static inline __m256i bf16_of(__m256 low, __m256 high)
+WITH static inline __m256i bf16_of(__m256 low, __m256 high)
 {
     return _mm256_permute4x64_epi64(_mm256_packus_epi32(rounded(low), rounded(high)), 0xD8);
 }
-
-#define WIDEN(name, type, float_of)                                                                    \
-    WITH_AVX2 static inline size_t name##_from(const void *in, float *out, size_t i, size_t count, bool past) \
-    {                                                                                                  \
-        for (; i + LANES <= count; i += LANES)                                                         \
-            put(out + i, float_of(load_8_shorts(in, i)), past);                                        \
-        return i;                                                                                      \
-    }                                                                                                  \
-    WITH_AVX2 static void name(const void *in, float *out, size_t count)                               \
-    {                                                                                                  \
-        size_t i = 0;                                                                                  \
-        if (count * sizeof *out >= TN_CONVERT_PAST_CACHES) {                                           \
-            i = tn_convert_head(out, sizeof *out, 32, count);                                          \
-            tn_convert_scalar.widen[type](in, out, i);                                                 \
-            i = name##_from(in, out, i, count, true);                                                  \
-            _mm_sfence();                                                                              \
-        }                                                                                              \
-        i = name##_from(in, out, i, count, false);                                                     \
-        tn_convert_scalar.widen[type]((const uint16_t *)in + i, out + i, count - i);                   \
-    }
-
-#define NARROW(name, type, of_float)                                                                   \
-    WITH_AVX2 static inline size_t name##_from(const float *in, uint16_t *out, size_t i, size_t count, bool past) \
-    {                                                                                                  \
-        for (; i + 2 * LANES <= count; i += 2 * LANES) {                                               \
-            if (past)                                                                                  \
-                look_ahead(in + i);                                                                    \
-            put_shorts(out + i, of_float(_mm256_loadu_ps(in + i), _mm256_loadu_ps(in + i + LANES)), past); \
-        }                                                                                              \
-        return i;                                                                                      \
-    }                                                                                                  \
-    WITH_AVX2 static void name(const float *in, void *out, size_t count)                               \
-    {                                                                                                  \
-        size_t i = 0;                                                                                  \
-        if (count * sizeof(uint16_t) >= TN_CONVERT_PAST_CACHES) {                                      \
-            i = tn_convert_head(out, sizeof(uint16_t), 32, count);                                     \
-            tn_convert_scalar.narrow[type](in, out, i);                                                \
-            i = name##_from(in, out, i, count, true);                                                  \
-            _mm_sfence();                                                                              \
-        }                                                                                              \
-        i = name##_from(in, out, i, count, false);                                                     \
-        tn_convert_scalar.narrow[type](in + i, (uint16_t *)out + i, count - i);                        \
-    }
 
 WIDEN(widen_f16, TN_F16, float_of_f16)
 WIDEN(widen_bf16, TN_BF16, float_of_bf16)
@@ -160,7 +120,7 @@ NARROW(narrow_bf16, TN_BF16, bf16_of)
 
 /* ---- F8 ---- */
 
-WITH_AVX2 static void widen_e5m2(const void *in, float *out, size_t count)
+WITH static void widen_e5m2(const void *in, float *out, size_t count)
 {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES) {
@@ -170,7 +130,7 @@ WITH_AVX2 static void widen_e5m2(const void *in, float *out, size_t count)
     tn_convert_scalar.widen[TN_F8_E5M2]((const uint8_t *)in + i, out + i, count - i);
 }
 
-WITH_AVX2 static inline __m256i float_bits_of_e4m3(__m256i byte)
+WITH static inline __m256i float_bits_of_e4m3(__m256i byte)
 {
     __m256i magnitude = _mm256_and_si256(byte, all(0x7f));
     __m256i sign = _mm256_slli_epi32(_mm256_and_si256(byte, all(0x80)), 24);
@@ -181,7 +141,7 @@ WITH_AVX2 static inline __m256i float_bits_of_e4m3(__m256i byte)
     return _mm256_or_si256(value, sign);
 }
 
-WITH_AVX2 static void widen_e4m3(const void *in, float *out, size_t count)
+WITH static void widen_e4m3(const void *in, float *out, size_t count)
 {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES)
@@ -190,7 +150,7 @@ WITH_AVX2 static void widen_e4m3(const void *in, float *out, size_t count)
 }
 
 /* narrow_small of convert_scalar.c. */
-WITH_AVX2 static inline __m256i narrow_small(__m256i magnitude, int mantissa, uint32_t bias)
+WITH static inline __m256i narrow_small(__m256i magnitude, int mantissa, uint32_t bias)
 {
     const int shift = 23 - mantissa;
     const uint32_t steps = (127 + 1 - bias + (uint32_t)shift) << 23;
@@ -203,37 +163,29 @@ WITH_AVX2 static inline __m256i narrow_small(__m256i magnitude, int mantissa, ui
     return choose(normal, subnormal, _mm256_cmpgt_epi32(all((127 + 1 - bias) << 23), magnitude));
 }
 
-WITH_AVX2 static inline __m256i e4m3_of(__m256i bits)
+/* With the sign put back; NaN and what is greater than `greatest` told apart first. */
+WITH static inline __m256i byte_of(__m256i bits, uint32_t greatest, int mantissa, uint32_t bias)
 {
     __m256i magnitude = _mm256_and_si256(bits, all(0x7fffffff));
     __m256i sign = _mm256_and_si256(_mm256_srli_epi32(bits, 24), all(0x80));
-    __m256i finite = narrow_small(_mm256_min_epi32(magnitude, all(0x43e00000)), 3, 7);
+    __m256i finite = narrow_small(_mm256_min_epi32(magnitude, all(greatest)), mantissa, bias);
     __m256i value = choose(finite, all(0x7f), _mm256_cmpgt_epi32(magnitude, all(0x7f800000)));
     return _mm256_or_si256(value, sign);
 }
 
-WITH_AVX2 static void narrow_e4m3(const float *in, void *out, size_t count)
+WITH static void narrow_e4m3(const float *in, void *out, size_t count)
 {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES)
-        store_8_bytes(out, i, e4m3_of(load_bits(in + i)));
+        store_8_bytes(out, i, byte_of(load_bits(in + i), 0x43e00000, 3, 7));
     tn_convert_scalar.narrow[TN_F8_E4M3](in + i, (uint8_t *)out + i, count - i);
 }
 
-WITH_AVX2 static inline __m256i e5m2_of(__m256i bits)
-{
-    __m256i magnitude = _mm256_and_si256(bits, all(0x7fffffff));
-    __m256i sign = _mm256_and_si256(_mm256_srli_epi32(bits, 24), all(0x80));
-    __m256i finite = narrow_small(_mm256_min_epi32(magnitude, all(0x47800000)), 2, 15);
-    __m256i value = choose(finite, all(0x7f), _mm256_cmpgt_epi32(magnitude, all(0x7f800000)));
-    return _mm256_or_si256(value, sign);
-}
-
-WITH_AVX2 static void narrow_e5m2(const float *in, void *out, size_t count)
+WITH static void narrow_e5m2(const float *in, void *out, size_t count)
 {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES)
-        store_8_bytes(out, i, e5m2_of(load_bits(in + i)));
+        store_8_bytes(out, i, byte_of(load_bits(in + i), 0x47800000, 2, 15));
     tn_convert_scalar.narrow[TN_F8_E5M2](in + i, (uint8_t *)out + i, count - i);
 }
 

@@ -1,31 +1,34 @@
 /* Conversion with AVX-512, sixteen elements at a time. The formats and their rounding: convert_scalar.c, which also does
  * what is left over at the end. */
-#include "weights/convert.h"
-
 #include "core/cc.h"
+#include "weights/convert_loops.h"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
-#define WITH_AVX512 TN_TARGET("avx512f,avx512bw")
+#define WITH TN_TARGET("avx512f,avx512bw")
 #define LANES 16u
+#define LINE 64u
 
-WITH_AVX512 static inline __m512i all(uint32_t value)
+WITH static inline __m512i all(uint32_t value)
 {
     return _mm512_set1_epi32((int)value);
 }
 
-WITH_AVX512 static inline __m256i load_16_shorts(const void *in, size_t at)
+WITH static inline __m256i load_shorts(const uint16_t *in)
 {
-    return _mm256_loadu_si256((const __m256i *)(const void *)((const uint16_t *)in + at));
+    return _mm256_loadu_si256((const __m256i *)(const void *)in);
 }
 
-/* ---- F16, BF16 ----
- * Each as a loop from `i` on, into the caches or past them; how far it came is returned. Past them the place must be a
- * multiple of what is written at a time. */
+WITH static inline __m512 load_floats(const float *in)
+{
+    return _mm512_loadu_ps(in);
+}
 
-WITH_AVX512 static inline void put(float *out, __m512 values, bool past)
+/* ---- F16, BF16 ---- */
+
+WITH static inline void put(float *out, __m512 values, bool past)
 {
     if (past)
         _mm512_stream_ps(out, values);
@@ -33,7 +36,7 @@ WITH_AVX512 static inline void put(float *out, __m512 values, bool past)
         _mm512_storeu_ps(out, values);
 }
 
-WITH_AVX512 static inline void put_shorts(uint16_t *out, __m512i values, bool past)
+WITH static inline void put_shorts(uint16_t *out, __m512i values, bool past)
 {
     if (past)
         _mm512_stream_si512((__m512i *)(void *)out, values);
@@ -42,23 +45,23 @@ WITH_AVX512 static inline void put_shorts(uint16_t *out, __m512i values, bool pa
 }
 
 /* The two lines read a page later: processors do not look past the end of a page by themselves. */
-WITH_AVX512 static inline void look_ahead(const float *in)
+WITH static inline void look_ahead(const float *in)
 {
     _mm_prefetch((const char *)in + TN_CONVERT_AHEAD, _MM_HINT_T0);
     _mm_prefetch((const char *)in + TN_CONVERT_AHEAD + 64, _MM_HINT_T0);
 }
 
-WITH_AVX512 static inline __m512 float_of_f16(__m256i halves)
+WITH static inline __m512 float_of_f16(__m256i halves)
 {
     return _mm512_cvtph_ps(halves);
 }
 
-WITH_AVX512 static inline __m512 float_of_bf16(__m256i shorts)
+WITH static inline __m512 float_of_bf16(__m256i shorts)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(shorts), 16));
 }
 
-WITH_AVX512 static inline __m512i f16_of(__m512 low, __m512 high)
+WITH static inline __m512i f16_of(__m512 low, __m512 high)
 {
     __m256i first = _mm512_maskz_cvtps_ph(0xffff, low, _MM_FROUND_TO_NEAREST_INT);
     __m256i second = _mm512_maskz_cvtps_ph(0xffff, high, _MM_FROUND_TO_NEAREST_INT);
@@ -66,7 +69,7 @@ WITH_AVX512 static inline __m512i f16_of(__m512 low, __m512 high)
 }
 
 /* Rounded: the BF16 is the upper half of each. */
-WITH_AVX512 static inline __m512i rounded(__m512 values)
+WITH static inline __m512i rounded(__m512 values)
 {
     __m512i bits = _mm512_castps_si512(values);
     __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), all(1));
@@ -74,55 +77,12 @@ WITH_AVX512 static inline __m512i rounded(__m512 values)
     return _mm512_mask_mov_epi32(sum, _mm512_cmp_ps_mask(values, values, _CMP_UNORD_Q), all(0x7fc00000));
 }
 
-WITH_AVX512 static inline __m512i bf16_of(__m512 low, __m512 high)
+WITH static inline __m512i bf16_of(__m512 low, __m512 high)
 {
     const __m512i upper_halves = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
                                                   25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
     return _mm512_permutex2var_epi16(rounded(low), upper_halves, rounded(high));
 }
-
-#define WIDEN(name, type, float_of)                                                                    \
-    WITH_AVX512 static inline size_t name##_from(const void *in, float *out, size_t i, size_t count, bool past) \
-    {                                                                                                  \
-        for (; i + LANES <= count; i += LANES)                                                         \
-            put(out + i, float_of(load_16_shorts(in, i)), past);                                       \
-        return i;                                                                                      \
-    }                                                                                                  \
-    WITH_AVX512 static void name(const void *in, float *out, size_t count)                             \
-    {                                                                                                  \
-        size_t i = 0;                                                                                  \
-        if (count * sizeof *out >= TN_CONVERT_PAST_CACHES) {                                           \
-            i = tn_convert_head(out, sizeof *out, 64, count);                                          \
-            tn_convert_scalar.widen[type](in, out, i);                                                 \
-            i = name##_from(in, out, i, count, true);                                                  \
-            _mm_sfence();                                                                              \
-        }                                                                                              \
-        i = name##_from(in, out, i, count, false);                                                     \
-        tn_convert_scalar.widen[type]((const uint16_t *)in + i, out + i, count - i);                   \
-    }
-
-#define NARROW(name, type, of_float)                                                                   \
-    WITH_AVX512 static inline size_t name##_from(const float *in, uint16_t *out, size_t i, size_t count, bool past) \
-    {                                                                                                  \
-        for (; i + 2 * LANES <= count; i += 2 * LANES) {                                               \
-            if (past)                                                                                  \
-                look_ahead(in + i);                                                                    \
-            put_shorts(out + i, of_float(_mm512_loadu_ps(in + i), _mm512_loadu_ps(in + i + LANES)), past); \
-        }                                                                                              \
-        return i;                                                                                      \
-    }                                                                                                  \
-    WITH_AVX512 static void name(const float *in, void *out, size_t count)                             \
-    {                                                                                                  \
-        size_t i = 0;                                                                                  \
-        if (count * sizeof(uint16_t) >= TN_CONVERT_PAST_CACHES) {                                      \
-            i = tn_convert_head(out, sizeof(uint16_t), 64, count);                                     \
-            tn_convert_scalar.narrow[type](in, out, i);                                                \
-            i = name##_from(in, out, i, count, true);                                                  \
-            _mm_sfence();                                                                              \
-        }                                                                                              \
-        i = name##_from(in, out, i, count, false);                                                     \
-        tn_convert_scalar.narrow[type](in + i, (uint16_t *)out + i, count - i);                        \
-    }
 
 WIDEN(widen_f16, TN_F16, float_of_f16)
 WIDEN(widen_bf16, TN_BF16, float_of_bf16)
@@ -131,12 +91,12 @@ NARROW(narrow_bf16, TN_BF16, bf16_of)
 
 /* ---- F8 ---- */
 
-WITH_AVX512 static inline __m128i load_16_bytes(const void *in, size_t at)
+WITH static inline __m128i load_16_bytes(const void *in, size_t at)
 {
     return _mm_loadu_si128((const __m128i *)(const void *)((const uint8_t *)in + at));
 }
 
-WITH_AVX512 static void widen_e5m2(const void *in, float *out, size_t count)
+WITH static void widen_e5m2(const void *in, float *out, size_t count)
 {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES) {
@@ -146,7 +106,7 @@ WITH_AVX512 static void widen_e5m2(const void *in, float *out, size_t count)
     tn_convert_scalar.widen[TN_F8_E5M2]((const uint8_t *)in + i, out + i, count - i);
 }
 
-WITH_AVX512 static inline __m512i float_bits_of_e4m3(__m512i byte)
+WITH static inline __m512i float_bits_of_e4m3(__m512i byte)
 {
     __m512i magnitude = _mm512_and_si512(byte, all(0x7f));
     __m512i sign = _mm512_slli_epi32(_mm512_and_si512(byte, all(0x80)), 24);
@@ -158,7 +118,7 @@ WITH_AVX512 static inline __m512i float_bits_of_e4m3(__m512i byte)
     return _mm512_or_si512(_mm512_mask_mov_epi32(finite, is_nan, all(0x7fc00000)), sign);
 }
 
-WITH_AVX512 static void widen_e4m3(const void *in, float *out, size_t count)
+WITH static void widen_e4m3(const void *in, float *out, size_t count)
 {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES)
