@@ -1,10 +1,9 @@
 /* Fault loops over acts: the first, second, ... allocation and call of the system fails, once and for good. Each time the
  * answer is a status and nothing leaks; and when the library is next changed, every file is whole at exactly one of its
  * two places, the records say which, and nothing is left open (promise 5). */
-#include "support/library.h"
+#include "support/library_faults.h"
 
 #include "library/acts.h"
-#include "support/faults.h"
 
 typedef enum work { MOVE, MOVE_ACROSS, UNDO, UNDO_ACROSS, DELETE, TRASH, RESTORE, COPY } work;
 
@@ -26,25 +25,7 @@ static tn_status before(void *user, const tn_os_call *call)
 
 /* ---- the library before a run ---- */
 
-static char fresh[1 << 20];
-static size_t fresh_size;
-
-static void remove_library(void)
-{
-    static const char *const names[] = {"library.db", "library.db-wal", "library.db-shm", "library.db-lock"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        tn_os_remove(at(names[i]), NULL);
-}
-
-static void keep_fresh(void)
-{
-    tn_os_file file;
-    tn_library_close(open_library(NULL));
-    assert_int_equal(tn_os_open(at("library.db"), TN_OS_READ, &file, NULL), TN_OK);
-    assert_int_equal(tn_os_read(&file, 0, fresh, sizeof fresh, &fresh_size, NULL), TN_OK);
-    tn_os_close(&file);
-    assert_in_range(fresh_size, 4096, sizeof fresh - 1);
-}
+static library_bytes fresh;
 
 /* A set of two shards with index and sidecar, and a folder. */
 static const char *const names[] = {"s-00001-of-00002.safetensors", "s-00002-of-00002.safetensors",
@@ -72,8 +53,7 @@ static void put_models(void)
 static void prepare(const scenario *s)
 {
     put_models();
-    remove_library();
-    put_file(at("library.db"), fresh, fresh_size);
+    library_put_back(&fresh);
     tn_library *library = open_library(NULL);
     if (s->work != COPY)
         import_quietly(library, "a", NULL);
@@ -108,15 +88,10 @@ static void act(tn_library *library, work what)
 
 static void run_with_faults(scenario *s)
 {
-    tn_context *own = NULL;
     tn_library *library = NULL;
-    tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
     const tn_os_hooks hooks = {.before = before, .user = s};
-    options.memory_limit_bytes = 64u << 20;
-    options.jobs = 1;
-    if (s->memory)
-        options.allocator.resize = failing_resize;
-    if (tn_context_create(&options, &own, NULL) != TN_OK)
+    tn_context *own = fault_context(s->memory);
+    if (own == NULL)
         return;
     across = s->work == MOVE_ACROSS || s->work == UNDO_ACROSS;
     tn_os_set_hooks(&hooks);
@@ -124,8 +99,7 @@ static void run_with_faults(scenario *s)
         act(library, s->work);
     tn_library_close(library);
     tn_os_set_hooks(NULL);
-    assert_int_equal(tn_context_memory(own).used_bytes, 0);
-    tn_context_destroy(own);
+    fault_context_end(own);
 }
 
 /* ---- what is left behind ---- */
@@ -264,14 +238,13 @@ LOOP(any_call_of_bringing_back_may_fail, "out of the trash", RESTORE)
 static int setup(void **state)
 {
     (void)state;
-    tn_os_info info;
-    bool memory = tn_os_info_at("/dev/shm", true, &info, NULL) == TN_OK && info.kind == TN_OS_FOLDER;
-    if (library_setup_in(memory ? "/dev/shm" : NULL) != 0 && (!memory || library_setup_in(NULL) != 0))
+    if (library_setup_in_memory() != 0)
         return -1;
 #ifndef _WIN32
     setenv("XDG_DATA_HOME", at("data"), 1);
 #endif
-    keep_fresh();
+    tn_library_close(open_library(NULL));
+    library_keep(&fresh);
     return 0;
 }
 

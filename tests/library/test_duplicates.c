@@ -1,22 +1,14 @@
 /* Which models are the same twice, and where the bytes are. */
 #include "support/library_records.h"
-
-static tn_library *library;
+#include "support/library_open.h"
 
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m/sub/deep"));
     put_folder(at("n"));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    tn_library_close(library);
-    return library_teardown(state);
 }
 
 /* What was told, a line a group: "sure 2 saves 100: 1 2". */
@@ -201,7 +193,7 @@ static void the_disk_is_asked_what_a_file_takes(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_teardown)
     const struct CMUnitTest tests[] = {
         TEST(equal_samples_are_possible_until_all_are_hashed),
         TEST(what_is_not_there_is_no_duplicate),

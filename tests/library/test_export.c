@@ -1,21 +1,13 @@
 /* export and restore: nothing is lost on the way, and what is no whole export makes no library. */
 #include "support/library_records.h"
-
-static tn_library *library;
+#include "support/library_open.h"
 
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    tn_library_close(library);
-    return library_teardown(state);
 }
 
 /* ---- a file in memory ---- */
@@ -307,7 +299,7 @@ static void a_restore_that_is_cancelled_leaves_nothing(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_round_trip_is_the_same_to_the_byte),
         TEST(no_table_and_no_column_is_left_out),

@@ -2,31 +2,10 @@
  * once and for good, until a run passes untouched. Each time the answer is a status, nothing leaks, and the library
  * opens, is sound, and an import without faults completes it (promise 5). What is begun with, a library without a record, is a copy of one
  * that was made once; only the loops over making one make it anew. */
-#include "support/library.h"
-
-#include <sqlite3.h>
-
-#include "support/faults.h"
+#include "support/library_faults.h"
 #include "support/library_vfs.h"
 
 #define MODELS 4
-
-/* SQLITE_DISK: a call of SQLite's that changes a disk, opens a file or flushes one. SQLITE_READS: one that reads.
- * SQLITE_SPACE: a write, of which half is done, for the disk is full. */
-typedef enum kind { OUR_MEMORY, SQLITE_MEMORY, SYSTEM_CALLS, SQLITE_DISK, SQLITE_READS, SQLITE_SPACE } kind;
-
-static bool sqlite_counts;
-static sqlite3_mem_methods sqlite_system;
-
-static void *failing_sqlite_malloc(int size)
-{
-    return sqlite_counts && must_fail() ? NULL : sqlite_system.xMalloc(size);
-}
-
-static void *failing_sqlite_realloc(void *block, int size)
-{
-    return sqlite_counts && must_fail() ? NULL : sqlite_system.xRealloc(block, size);
-}
 
 static int failing_vfs(void *user, const vfs_call *call)
 {
@@ -43,26 +22,7 @@ static int failing_vfs(void *user, const vfs_call *call)
 
 /* ---- the library before a run ---- */
 
-static char fresh[1 << 20]; /* the bytes of a library without a record */
-static size_t fresh_size;
-
-static void keep_fresh(void)
-{
-    tn_os_file file;
-    tn_library_close(open_library(NULL));
-    assert_int_equal(tn_os_open(at("library.db"), TN_OS_READ, &file, NULL), TN_OK);
-    assert_int_equal(tn_os_read(&file, 0, fresh, sizeof fresh, &fresh_size, NULL), TN_OK);
-    tn_os_close(&file);
-    assert_in_range(fresh_size, 4096, sizeof fresh - 1);
-}
-
-static void remove_library(void)
-{
-    static const char *const names[] = {"library.db", "library.db-wal", "library.db-shm", "library.db-lock",
-                                        "library.db-journal"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        tn_os_remove(at(names[i]), NULL);
-}
+static library_bytes fresh; /* a library without a record */
 
 /* ---- what is done under faults ---- */
 
@@ -97,35 +57,13 @@ static void make_work(tn_context *own)
     tn_library_close(library);
 }
 
-static tn_context *make_context(bool failing)
+static void with_any_fault(kind what, void (*work)(tn_context *own))
 {
-    tn_context *made = NULL;
-    tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
-    options.memory_limit_bytes = 64u << 20;
-    options.jobs = 1;
-    if (failing)
-        options.allocator.resize = failing_resize;
-    return tn_context_create(&options, &made, NULL) == TN_OK ? made : NULL;
-}
-
-static void with_fault(kind what, void (*work)(tn_context *own))
-{
-    tn_context *own = make_context(what == OUR_MEMORY);
-    if (own == NULL)
-        return;
-    tn_os_hooks hooks = {.before = failing_call};
-    vfs_hooks sqlite_hooks = {.before = failing_vfs, .user = &what};
+    const vfs_hooks hooks = {.before = failing_vfs, .user = &what};
     if (what >= SQLITE_DISK)
-        vfs_set_hooks(&sqlite_hooks);
-    sqlite_counts = what == SQLITE_MEMORY;
-    if (what == SYSTEM_CALLS)
-        tn_os_set_hooks(&hooks);
-    work(own);
-    tn_os_set_hooks(NULL);
+        vfs_set_hooks(&hooks);
+    with_fault(what, work);
     vfs_set_hooks(NULL);
-    sqlite_counts = false;
-    assert_int_equal(tn_context_memory(own).used_bytes, 0);
-    tn_context_destroy(own);
 }
 
 /* ---- what is left behind ---- */
@@ -188,17 +126,16 @@ static void check_import(void)
 static void import_with_fault(void *user)
 {
     const kind *what = user;
-    remove_library();
-    put_file(at("library.db"), fresh, fresh_size);
-    with_fault(*what, import_work);
+    library_put_back(&fresh);
+    with_any_fault(*what, import_work);
     check_import();
 }
 
 static void make_with_fault(void *user)
 {
     const kind *what = user;
-    remove_library();
-    with_fault(*what, make_work);
+    library_remove("library.db");
+    with_any_fault(*what, make_work);
     tn_library *library = open_library(NULL);
     assert_verified(library);
     tn_library_close(library);
@@ -207,8 +144,7 @@ static void make_with_fault(void *user)
 static void loop(const char *said, kind what, void (*run)(void *user))
 {
     unsigned before = open_files();
-    each_fault(said, false, run, &what);
-    each_fault(said, true, run, &what);
+    fault_loop(said, what, run);
     assert_int_equal(open_files(), before);
 }
 
@@ -291,30 +227,21 @@ static void put_models(void)
     put_text(at("m/other.bin"), "not a model");
 }
 
-/* In memory where the system has such a place: a thousand libraries are made, and none need outlive a power cut. */
 static int setup(void **state)
 {
     (void)state;
-    tn_os_info info;
-    bool memory = tn_os_info_at("/dev/shm", true, &info, NULL) == TN_OK && info.kind == TN_OS_FOLDER;
-    if (library_setup_in(memory ? "/dev/shm" : NULL) != 0 && (!memory || library_setup_in(NULL) != 0))
+    if (library_setup_in_memory() != 0)
         return -1;
     put_models();
-    keep_fresh();
+    tn_library_close(open_library(NULL));
+    library_keep(&fresh);
     keep_undisturbed();
     return 0;
 }
 
 int main(void)
 {
-    sqlite3_mem_methods failing;
-    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_system);
-    failing = sqlite_system;
-    failing.xMalloc = failing_sqlite_malloc;
-    failing.xRealloc = failing_sqlite_realloc;
-    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &failing) != SQLITE_OK)
-        return 1;
-    if (vfs_install() != SQLITE_OK)
+    if (!sqlite_memory_may_fail() || vfs_install() != SQLITE_OK)
         return 1;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, library_teardown)
     const struct CMUnitTest tests[] = {

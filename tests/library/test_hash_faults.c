@@ -1,18 +1,11 @@
 /* Fault loops over hashing and verifying: the first, second, ... allocation and call of the system fails, once and for
  * good. Each time the answer is a status, nothing leaks, no wrong hash is recorded, and a run without faults completes
  * the library to the same hashes. */
-#include "support/library.h"
-
-#include <sqlite3.h>
-
-#include "support/faults.h"
-
-typedef enum kind { OUR_MEMORY, SYSTEM_CALLS } kind;
+#include "support/library_faults.h"
 
 /* ---- the library before a run: two models, and a hash job that is queued ---- */
 
-static char queued[4 << 20];
-static size_t queued_size;
+static library_bytes queued;
 
 static tn_import_options queueing(void)
 {
@@ -30,23 +23,11 @@ static void import_queueing(tn_library *library)
 
 static void keep_queued(void)
 {
-    tn_os_file file;
     tn_library *library = open_library(NULL);
     import_queueing(library);
     assert_int_equal(ask(library, "SELECT count(*) FROM job_items"), 4);
     tn_library_close(library);
-    assert_int_equal(tn_os_open(at("library.db"), TN_OS_READ, &file, NULL), TN_OK);
-    assert_int_equal(tn_os_read(&file, 0, queued, sizeof queued, &queued_size, NULL), TN_OK);
-    tn_os_close(&file);
-    assert_in_range(queued_size, 4096, sizeof queued - 1);
-}
-
-static void lay_queued(void)
-{
-    static const char *const names[] = {"library.db-wal", "library.db-shm", "library.db-lock", "library.db-journal"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        tn_os_remove(at(names[i]), NULL);
-    put_file(at("library.db"), queued, queued_size);
+    library_keep(&queued);
 }
 
 /* ---- what is recorded in the end ---- */
@@ -117,71 +98,42 @@ static void import_and_hash(tn_context *own)
     tn_library_close(library);
 }
 
-static tn_context *make_context(bool failing)
-{
-    tn_context *made = NULL;
-    tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
-    options.memory_limit_bytes = 64u << 20;
-    options.jobs = 1;
-    if (failing)
-        options.allocator.resize = failing_resize;
-    return tn_context_create(&options, &made, NULL) == TN_OK ? made : NULL;
-}
-
-static void with_fault(kind what, void (*work)(tn_context *own))
-{
-    lay_queued();
-    tn_context *own = make_context(what == OUR_MEMORY);
-    if (own == NULL)
-        return;
-    tn_os_hooks hooks = {.before = failing_call};
-    if (what == SYSTEM_CALLS)
-        tn_os_set_hooks(&hooks);
-    work(own);
-    tn_os_set_hooks(NULL);
-    assert_int_equal(tn_context_memory(own).used_bytes, 0);
-    tn_context_destroy(own);
-    complete();
-}
-
 static void run_with_fault(void *user)
 {
+    library_put_back(&queued);
     with_fault(*(const kind *)user, hash_and_verify);
+    complete();
 }
 
 static void import_with_fault(void *user)
 {
+    library_put_back(&queued);
     with_fault(*(const kind *)user, import_and_hash);
-}
-
-static void loop(const char *said, kind what, void (*run)(void *user))
-{
-    each_fault(said, false, run, &what);
-    each_fault(said, true, run, &what);
+    complete();
 }
 
 static void any_allocation_may_fail_while_files_are_hashed_and_verified(void **state)
 {
     (void)state;
-    loop("allocations of a hash job and a verify", OUR_MEMORY, run_with_fault);
+    fault_loop("allocations of a hash job and a verify", OUR_MEMORY, run_with_fault);
 }
 
 static void any_call_of_the_system_may_fail_while_files_are_hashed_and_verified(void **state)
 {
     (void)state;
-    loop("calls of the system of a hash job and a verify", SYSTEM_CALLS, run_with_fault);
+    fault_loop("calls of the system of a hash job and a verify", SYSTEM_CALLS, run_with_fault);
 }
 
 static void any_allocation_may_fail_in_an_import_that_hashes(void **state)
 {
     (void)state;
-    loop("allocations of an import that hashes", OUR_MEMORY, import_with_fault);
+    fault_loop("allocations of an import that hashes", OUR_MEMORY, import_with_fault);
 }
 
 static void any_call_of_the_system_may_fail_in_an_import_that_hashes(void **state)
 {
     (void)state;
-    loop("calls of the system of an import that hashes", SYSTEM_CALLS, import_with_fault);
+    fault_loop("calls of the system of an import that hashes", SYSTEM_CALLS, import_with_fault);
 }
 
 static void put_models(void)
@@ -196,13 +148,10 @@ static void put_models(void)
              "\"w\":\"set-00002-of-00002.safetensors\"}}");
 }
 
-/* In memory where the system has such a place: a thousand libraries are made, and none need outlive a power cut. */
 static int setup(void **state)
 {
     (void)state;
-    tn_os_info info;
-    bool memory = tn_os_info_at("/dev/shm", true, &info, NULL) == TN_OK && info.kind == TN_OS_FOLDER;
-    if (library_setup_in(memory ? "/dev/shm" : NULL) != 0 && (!memory || library_setup_in(NULL) != 0))
+    if (library_setup_in_memory() != 0)
         return -1;
     put_models();
     keep_queued();

@@ -1,6 +1,6 @@
 /* Hash jobs: what lacks hashes waits in one job, what is recorded is of the bytes that the library knows, and nothing
  * that happens on the way records a hash of another file or loses one. */
-#include "support/library.h"
+#include "support/library_open.h"
 
 #include "library/journal.h"
 #include "os/os_fault.h"
@@ -11,14 +11,12 @@
 #define ABC_SHA256 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 #define ABC_BLAKE3 "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85"
 
-static tn_library *library;
 static tn_buffer program;
 
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     put_text(at("m/abc.safetensors"), "abc");
     put_weights(at("m/w.safetensors"), 5);
@@ -28,9 +26,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     tn_os_set_hooks(NULL);
-    assert_verified(library);
-    tn_library_close(library);
-    return library_teardown(state);
+    return verify_teardown(state);
 }
 
 /* What was told of hashed files. */

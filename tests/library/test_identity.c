@@ -1,32 +1,14 @@
 /* A record stays with its file through whatever is done to it, by the rules of docs/decisions/0009. */
-#include "support/library.h"
+#include "support/library_open.h"
 
 #include "os/os_fault.h"
 
-static tn_library *library;
-
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    assert_verified(library);
-    tn_library_close(library);
-    library = NULL;
-    return library_teardown(state);
-}
-
-static void run(const char *sql)
-{
-    tn_error err;
-    if (tn_db_script(&library->db, sql, &err) != TN_OK)
-        fail_msg("%s: %s", sql, err.message);
 }
 
 static int64_t id_of(const char *name)
@@ -506,7 +488,7 @@ static void an_interrupted_scan_relinks_when_it_is_gone_on_with(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, verify_teardown)
     const struct CMUnitTest tests[] = {
         TEST(swapped_names_take_their_records_along),
         TEST(an_automatic_name_follows_its_file_and_a_persons_name_stays),

@@ -1,25 +1,14 @@
 /* Imports keep promise 5: each thing is recorded once, what did not change is not read again, nothing recorded is lost. */
-#include "support/library.h"
+#include "support/library_open.h"
 
 #include "os/os_fault.h"
 
-static tn_library *library;
-
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("models"));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    assert_verified(library);
-    tn_library_close(library);
-    library = NULL;
-    return library_teardown(state);
 }
 
 static void assert_events(const told *t, size_t fresh, size_t changed, size_t unchanged)
@@ -431,7 +420,7 @@ static void two_threads_may_import_with_one_library_at_once(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, verify_teardown)
     const struct CMUnitTest tests[] = {
         TEST(every_model_is_recorded_once_and_told),
         TEST(a_second_import_reads_nothing_that_did_not_change),

@@ -1,30 +1,21 @@
 /* Jobs keep promise 5: what was in flight when a process died is read with care, and only what kills its reader by
  * itself, twice, is set aside. The child that reads a suspect is this program, called as the command would be. */
-#include "support/library.h"
+#include "support/library_open.h"
 
 #include "library/journal.h"
 #include "os/os_inside.h"
 
-static tn_library *library;
 static tn_buffer program;
 
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     put_weights(at("m/a.safetensors"), 4);
     put_weights(at("m/poison.safetensors"), 5);
     put_weights(at("m/z.safetensors"), 6);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    assert_verified(library);
-    tn_library_close(library);
-    return library_teardown(state);
 }
 
 static void reopen_with(const char *path)
@@ -33,14 +24,6 @@ static void reopen_with(const char *path)
     library = open_library(&(tn_library_options){.size = sizeof(tn_library_options), .program = path});
 }
 
-static void run(const char *sql)
-{
-    tn_error err;
-    if (tn_db_script(&library->db, sql, &err) != TN_OK)
-        fail_msg("%s", err.message);
-}
-
-/* The journal of an import of `folder` whose process died while it read `name`, `deaths` deaths after the first. */
 static void put_death(const char *folder, const char *name, int deaths)
 {
     char sql[4096];
@@ -275,7 +258,7 @@ int main(int argc, char **argv)
     tn_buffer_init(&program, &memory, 65536);
     if (tn_os_program_path(&program, NULL) != TN_OK)
         return 1;
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, verify_teardown)
     const struct CMUnitTest tests[] = {
         TEST(an_interrupted_job_is_gone_on_with_by_an_import_of_the_same_paths),
         TEST(a_job_that_a_living_process_runs_is_not_taken_over),

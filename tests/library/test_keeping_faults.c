@@ -1,11 +1,7 @@
 /* Fault loops over what keeps a library true: scan, relink, relocate. The first, second, ... allocation of ours and call
  * of the system fails, once and for good. Each time the answer is a status, nothing leaks, the library is sound, and the
  * same without faults ends in the same records, wherever it was broken off (promise 5). */
-#include "support/library.h"
-
-#include "support/faults.h"
-
-typedef enum kind { OUR_MEMORY, SYSTEM_CALLS } kind;
+#include "support/library_faults.h"
 
 typedef struct scenario {
     const char *name;
@@ -14,34 +10,10 @@ typedef struct scenario {
     kind what;
 } scenario;
 
-static char before[1 << 20]; /* the bytes of the library that each run begins with */
-static size_t before_size;
+static library_bytes before; /* that each run begins with */
 static char records[1 << 16], undisturbed[1 << 16];
 
 /* ---- the library before and after ---- */
-
-static void remove_library(void)
-{
-    static const char *const names[] = {"library.db", "library.db-wal", "library.db-shm", "library.db-lock",
-                                        "library.db-journal"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        tn_os_remove(at(names[i]), NULL);
-}
-
-static void keep_library(void)
-{
-    tn_os_file file;
-    assert_int_equal(tn_os_open(at("library.db"), TN_OS_READ, &file, NULL), TN_OK);
-    assert_int_equal(tn_os_read(&file, 0, before, sizeof before, &before_size, NULL), TN_OK);
-    tn_os_close(&file);
-    assert_in_range(before_size, 4096, sizeof before - 1);
-}
-
-static void put_library_back(void)
-{
-    remove_library();
-    put_file(at("library.db"), before, before_size);
-}
 
 /* What is known, without ids and times. */
 static void read_records(tn_library *library)
@@ -61,38 +33,26 @@ static void read_records(tn_library *library)
 
 /* ---- one run ---- */
 
-static tn_context *make_context(bool failing)
-{
-    tn_context *made = NULL;
-    tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
-    options.memory_limit_bytes = 64u << 20;
-    options.jobs = 1;
-    if (failing)
-        options.allocator.resize = failing_resize;
-    return tn_context_create(&options, &made, NULL) == TN_OK ? made : NULL;
-}
-
 static void work_with_fault(const scenario *s)
 {
-    tn_context *own = make_context(s->what == OUR_MEMORY);
+    const tn_os_hooks hooks = {.before = failing_call};
+    tn_context *own = fault_context(s->what == OUR_MEMORY);
     tn_library *library = NULL;
     if (own == NULL)
         return;
-    tn_os_hooks hooks = {.before = failing_call};
     if (s->what == SYSTEM_CALLS)
         tn_os_set_hooks(&hooks);
     if (tn_library_open(own, at("library.db"), NULL, &library, NULL) == TN_OK)
         s->work(library);
     tn_library_close(library);
     tn_os_set_hooks(NULL);
-    assert_int_equal(tn_context_memory(own).used_bytes, 0);
-    tn_context_destroy(own);
+    fault_context_end(own);
 }
 
 static void run_with_fault(void *user)
 {
     const scenario *s = user;
-    put_library_back();
+    library_put_back(&before);
     work_with_fault(s);
     tn_library *library = open_library(NULL);
     assert_verified(library);
@@ -105,7 +65,7 @@ static void run_with_fault(void *user)
 
 static void loop(scenario s)
 {
-    keep_library();
+    library_keep(&before);
     tn_library *library = open_library(NULL);
     s.work(library);
     s.finish(library);
@@ -250,13 +210,10 @@ static void any_fault_may_meet_a_relocation(void **state)
     loop((scenario){"a relocation", relocate_once, relocate_and_scan, OUR_MEMORY});
 }
 
-/* In memory where the system has such a place. */
 static int setup(void **state)
 {
     (void)state;
-    tn_os_info info;
-    bool memory = tn_os_info_at("/dev/shm", true, &info, NULL) == TN_OK && info.kind == TN_OS_FOLDER;
-    return library_setup_in(memory ? "/dev/shm" : NULL);
+    return library_setup_in_memory();
 }
 
 int main(void)

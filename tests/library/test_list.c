@@ -1,22 +1,14 @@
 /* list and show give the object of the interface: the answer's fields and those of the record, as they are now. */
 #include "support/library_records.h"
-
-static tn_library *library;
+#include "support/library_open.h"
 
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     put_folder(at("n"));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    tn_library_close(library);
-    return library_teardown(state);
 }
 
 static kept list(uint64_t limit, size_t stop_after)
@@ -308,7 +300,7 @@ static void one_is_shown_by_id_path_or_unique_name(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_record_has_the_fields_of_the_interface),
         TEST(quotes_and_line_ends_in_a_name_are_told_whole),

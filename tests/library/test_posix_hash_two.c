@@ -1,36 +1,12 @@
 /* Hash jobs with several processes: killed at any named point they are gone on with, and one that hashes beside one that
  * imports loses and doubles nothing. */
-#include "support/library.h"
-
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support/library_posix_children.h"
 
 #define MODELS 70 /* more than two batches */
 
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
-        return -1;
-    put_folder(at("m"));
-    for (unsigned i = 0; i < MODELS; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "m/m%03u.safetensors", i);
-        put_weights(at(name), 10 + i);
-    }
-    return link(at("m/m000.safetensors"), at("m/again.safetensors")); /* one file under two paths is hashed once */
-}
-
-/* A child has a context of its own: the parent's is not for it. */
-static tn_library *open_own(void)
-{
-    tn_context *own = NULL;
-    tn_library *library = NULL;
-    tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
-    options.jobs = 2;
-    if (tn_context_create(&options, &own, NULL) != TN_OK)
-        return NULL;
-    return tn_library_open(own, at("library.db"), NULL, &library, NULL) == TN_OK ? library : NULL;
+    return library_setup(state) != 0 ? -1 : put_many_models(MODELS);
 }
 
 static int import(tn_hash_mode mode)
@@ -94,24 +70,6 @@ static int run_until_done(void)
     return 2;
 }
 
-static pid_t start(int (*work)(void), const char *kill_at)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        if (kill_at != NULL)
-            setenv("TENURE_TEST_KILL", kill_at, 1);
-        _exit(work());
-    }
-    return child;
-}
-
-static int end_of(pid_t child)
-{
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    return how;
-}
-
 static void check(void)
 {
     tn_library *library = open_library(NULL);
@@ -122,18 +80,6 @@ static void check(void)
     assert_int_equal(ask(library, "SELECT count(*) FROM jobs WHERE bytes <> bytes_done OR items <> items_done"), 0);
     assert_int_equal(ask(library, "SELECT count(*) FROM job_items"), 0);
     tn_library_close(library);
-}
-
-static void remove_library(void)
-{
-    static const char *const names[] = {"library.db", "library.db-wal", "library.db-shm", "library.db-lock"};
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
-        tn_os_remove(at(names[n]), NULL);
-}
-
-static void assert_killed(int how)
-{
-    assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
 }
 
 static void a_run_killed_at_any_point_is_gone_on_with(void **state)
@@ -148,7 +94,7 @@ static void a_run_killed_at_any_point_is_gone_on_with(void **state)
         assert_killed(end_of(start(run_once, points[i])));
         assert_int_equal(end_of(start(run_once, NULL)), 0);
         check();
-        remove_library();
+        library_remove("library.db");
     }
 }
 
@@ -161,7 +107,7 @@ static void an_import_killed_where_it_queues_or_hashes_is_gone_on_with(void **st
         assert_int_equal(end_of(start(import_and_hash, NULL)), 0);
         assert_int_equal(end_of(start(run_once, NULL)), 0);
         check();
-        remove_library();
+        library_remove("library.db");
     }
 }
 

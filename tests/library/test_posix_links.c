@@ -1,5 +1,5 @@
 /* Links, sockets and folders without permission, as POSIX has them: loops end, one file is one model. */
-#include "support/library.h"
+#include "support/library_open.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -7,22 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static tn_library *library;
-
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    assert_verified(library);
-    tn_library_close(library);
-    return library_teardown(state);
 }
 
 static void loops_of_links_end_and_each_folder_is_walked_once(void **state)
@@ -281,7 +271,7 @@ static void one_whose_log_was_not_written_back_is_listed_from_a_copy(void **stat
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, verify_teardown)
     const struct CMUnitTest tests[] = {
         TEST(loops_of_links_end_and_each_folder_is_walked_once),
         TEST(one_file_by_several_paths_is_one_model),

@@ -1,36 +1,12 @@
 /* Several processes at one library: imports of the same folder with readers beside them lose and double nothing, and
  * one that is killed at any named point is gone on with. */
-#include "support/library.h"
-
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support/library_posix_children.h"
 
 #define MODELS 300
 
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
-        return -1;
-    put_folder(at("m"));
-    for (unsigned i = 0; i < MODELS; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "m/m%03u.safetensors", i);
-        put_weights(at(name), 10 + i);
-    }
-    return link(at("m/m000.safetensors"), at("m/again.safetensors"));
-}
-
-/* A child has a context of its own: the parent's is not for it. */
-static tn_library *open_own(void)
-{
-    tn_context *own = NULL;
-    tn_library *library = NULL;
-    tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
-    options.jobs = 2;
-    if (tn_context_create(&options, &own, NULL) != TN_OK)
-        return NULL;
-    return tn_library_open(own, at("library.db"), NULL, &library, NULL) == TN_OK ? library : NULL;
+    return library_setup(state) != 0 ? -1 : put_many_models(MODELS);
 }
 
 static int import_once(void)
@@ -85,24 +61,6 @@ static int read_until_all(void)
     return 5;
 }
 
-static pid_t start(int (*work)(void), const char *kill_at)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        if (kill_at != NULL)
-            setenv("TENURE_TEST_KILL", kill_at, 1);
-        _exit(work());
-    }
-    return child;
-}
-
-static int end_of(pid_t child)
-{
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    return how;
-}
-
 static void check(void)
 {
     tn_library *library = open_library(NULL);
@@ -135,13 +93,10 @@ static void an_import_killed_at_any_point_is_gone_on_with(void **state)
         "import.finished:1",
     };
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        int how = end_of(start(import_once, points[i]));
-        assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+        assert_killed(end_of(start(import_once, points[i])));
         assert_int_equal(end_of(start(import_once, NULL)), 0);
         check();
-        static const char *const names[] = {"library.db", "library.db-wal", "library.db-shm", "library.db-lock"};
-        for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
-            tn_os_remove(at(names[n]), NULL);
+        library_remove("library.db");
     }
 }
 

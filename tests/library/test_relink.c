@@ -1,5 +1,5 @@
 /* Asking about records whose files are gone: who is asked about, and what an answer does. */
-#include "support/library.h"
+#include "support/library_open.h"
 
 #define ASKED_MAX 16
 
@@ -11,30 +11,12 @@ typedef struct asked {
     char why[ASKED_MAX][16], presence[ASKED_MAX][16];
 } asked;
 
-static tn_library *library;
-
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    assert_verified(library);
-    tn_library_close(library);
-    library = NULL;
-    return library_teardown(state);
-}
-
-static void run(const char *sql)
-{
-    tn_error err;
-    if (tn_db_script(&library->db, sql, &err) != TN_OK)
-        fail_msg("%s: %s", sql, err.message);
 }
 
 static int64_t id_of(const char *name, const char *presence)
@@ -216,7 +198,7 @@ static void what_is_missing_is_listed(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, verify_teardown)
     const struct CMUnitTest tests[] = {
         TEST(two_new_copies_are_two_candidates),
         TEST(a_copy_that_was_there_before_is_asked_about_only_when_there_is_something_to_carry_over),

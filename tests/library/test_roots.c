@@ -1,5 +1,5 @@
 /* Roots: kept, forgotten, away and back, and moved to another place with all that is known below them. */
-#include "support/library.h"
+#include "support/library_open.h"
 
 #include "os/os_fault.h"
 
@@ -13,30 +13,12 @@ typedef struct roots {
     int64_t scanned[ROOTS_MAX];
 } roots;
 
-static tn_library *library;
-
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     return 0;
-}
-
-static int teardown(void **state)
-{
-    assert_verified(library);
-    tn_library_close(library);
-    library = NULL;
-    return library_teardown(state);
-}
-
-static void run(const char *sql)
-{
-    tn_error err;
-    if (tn_db_script(&library->db, sql, &err) != TN_OK)
-        fail_msg("%s: %s", sql, err.message);
 }
 
 static bool keep(void *user, const tn_root *root)
@@ -468,7 +450,7 @@ static void a_folder_of_a_root_may_be_relocated_and_becomes_a_root(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, verify_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_folder_that_was_imported_is_listed_with_what_is_in_it),
         TEST(a_root_is_added_once_whatever_its_spelling_and_scanned_then),

@@ -1,14 +1,12 @@
 /* Search finds every model that has all the words, and no other; names come first. */
 #include "support/library_records.h"
-
-static tn_library *library;
+#include "support/library_open.h"
 
 /* Records made by hand: id, name, path, and what else is said of them. */
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     change(library,
            "INSERT INTO models (id, name, path, type, base, variant, container, state, presence, size_bytes, part_count, "
            "message, added_ns, updated_ns, answer) VALUES "
@@ -35,8 +33,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     assert_indexed(library);
-    tn_library_close(library);
-    return library_teardown(state);
+    return close_teardown(state);
 }
 
 static void parts_of_words_are_found_in_any_case(void **state)

@@ -1,26 +1,17 @@
 /* Looking at files again: what is sound is called so, what is not is named with its reason, and nothing is called rotten
  * that was only changed. */
-#include "support/library.h"
+#include "support/library_open.h"
 
 #include "os/os_fault.h"
 
-static tn_library *library;
-
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     put_weights(at("m/a.safetensors"), 4);
     put_weights(at("m/b.safetensors"), 5);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    tn_library_close(library);
-    return library_teardown(state);
 }
 
 /* What was told. */
@@ -304,7 +295,7 @@ static void a_cancel_ends_it(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, close_teardown)
     const struct CMUnitTest tests[] = {
         TEST(sound_models_are_compared_with_their_hashes),
         TEST(quick_compares_no_hash),

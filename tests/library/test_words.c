@@ -1,13 +1,11 @@
 /* What people say of a model stays: tags, notes, names and corrections, each with its event, whatever an import says later. */
 #include "support/library_records.h"
-
-static tn_library *library;
+#include "support/library_open.h"
 
 static int setup(void **state)
 {
-    if (library_setup(state) != 0)
+    if (open_setup(state) != 0)
         return -1;
-    library = open_library(NULL);
     put_folder(at("m"));
     put_weights(at("m/a.safetensors"), 4);
     put_weights(at("m/b.safetensors"), 5);
@@ -18,9 +16,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     assert_indexed(library);
-    assert_verified(library);
-    tn_library_close(library);
-    return library_teardown(state);
+    return verify_teardown(state);
 }
 
 static tn_status tag(const char *model, const char *add, const char *remove, tn_error *err)

@@ -1,31 +1,14 @@
 /* Fault loops over what people say and ask: each allocation of ours, of SQLite's, and each call of the system fails, once
  * and for good. The answer is a status, nothing leaks, and the library is sound: each change is there whole, with its
  * event and its place in the index, or not at all. */
+#include "support/library_faults.h"
 #include "support/library_records.h"
-
-#include <sqlite3.h>
-
-#include "support/faults.h"
-
-typedef enum kind { OUR_MEMORY, SQLITE_MEMORY, SYSTEM_CALLS } kind;
-
-static bool sqlite_counts;
-static sqlite3_mem_methods sqlite_system;
-
-static void *failing_sqlite_malloc(int size)
-{
-    return sqlite_counts && must_fail() ? NULL : sqlite_system.xMalloc(size);
-}
-
-static void *failing_sqlite_realloc(void *block, int size)
-{
-    return sqlite_counts && must_fail() ? NULL : sqlite_system.xRealloc(block, size);
-}
 
 /* ---- the library before a run ---- */
 
-static char fresh[1 << 20], exported[1 << 16];
-static size_t fresh_size, exported_size, exported_at;
+static library_bytes fresh;
+static char exported[1 << 16];
+static size_t exported_size, exported_at;
 
 static bool write_export(void *user, const char *bytes, size_t size)
 {
@@ -53,29 +36,15 @@ static size_t read_export(void *user, char *bytes, size_t size)
     return got;
 }
 
-static void remove_library(const char *name)
-{
-    static const char *const tails[] = {"", "-wal", "-shm", "-lock", "-journal"};
-    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s%s", name, tails[i]);
-        tn_os_remove(at(path), NULL);
-    }
-}
-
 static void keep_fresh(void)
 {
-    tn_os_file file;
     tn_library *library = open_library(NULL);
     import_quietly(library, "m", NULL);
     change(library, "INSERT INTO hashes SELECT 1, 0, 'blake3', '0123456789', size, mtime_ns FROM files LIMIT 1");
     exported_size = 0;
     assert_int_equal(tn_library_export(library, write_export, NULL, NULL), TN_OK);
     tn_library_close(library);
-    assert_int_equal(tn_os_open(at("library.db"), TN_OS_READ, &file, NULL), TN_OK);
-    assert_int_equal(tn_os_read(&file, 0, fresh, sizeof fresh, &fresh_size, NULL), TN_OK);
-    tn_os_close(&file);
-    assert_in_range(fresh_size, 4096, sizeof fresh - 1);
+    library_keep(&fresh);
 }
 
 /* ---- what is done under faults ---- */
@@ -141,39 +110,11 @@ static void restore_work(tn_context *own)
     tn_library_close(library);
 }
 
-static tn_context *make_context(bool failing)
-{
-    tn_context *made = NULL;
-    tn_context_options options = TN_CONTEXT_OPTIONS_INIT;
-    options.memory_limit_bytes = 64u << 20;
-    options.jobs = 1;
-    if (failing)
-        options.allocator.resize = failing_resize;
-    return tn_context_create(&options, &made, NULL) == TN_OK ? made : NULL;
-}
-
-static void with_fault(kind what, void (*work)(tn_context *own))
-{
-    tn_context *own = make_context(what == OUR_MEMORY);
-    if (own == NULL)
-        return;
-    tn_os_hooks hooks = {.before = failing_call};
-    sqlite_counts = what == SQLITE_MEMORY;
-    if (what == SYSTEM_CALLS)
-        tn_os_set_hooks(&hooks);
-    work(own);
-    tn_os_set_hooks(NULL);
-    sqlite_counts = false;
-    assert_int_equal(tn_context_memory(own).used_bytes, 0);
-    tn_context_destroy(own);
-}
-
 /* ---- what is left behind ---- */
 
 static void words_with_fault(void *user)
 {
-    remove_library("library.db");
-    put_file(at("library.db"), fresh, fresh_size);
+    library_put_back(&fresh);
     with_fault(*(const kind *)user, words_work);
     tn_library *library = open_library(NULL);
     assert_verified(library);
@@ -191,7 +132,7 @@ static void words_with_fault(void *user)
 
 static void restore_with_fault(void *user)
 {
-    remove_library("other.db");
+    library_remove("other.db");
     with_fault(*(const kind *)user, restore_work);
     tn_library *library = NULL;
     assert_int_equal(tn_library_open(context, at("other.db"), NULL, &library, NULL), TN_OK);
@@ -203,24 +144,18 @@ static void restore_with_fault(void *user)
     tn_library_close(library);
 }
 
-static void loop(const char *said, kind what, void (*run)(void *user))
-{
-    each_fault(said, false, run, &what);
-    each_fault(said, true, run, &what);
-}
-
 static void any_allocation_may_fail(void **state)
 {
     (void)state;
-    loop("allocations of words, searches and sums", OUR_MEMORY, words_with_fault);
-    loop("allocations of a restore", OUR_MEMORY, restore_with_fault);
+    fault_loop("allocations of words, searches and sums", OUR_MEMORY, words_with_fault);
+    fault_loop("allocations of a restore", OUR_MEMORY, restore_with_fault);
 }
 
 static void any_call_of_the_system_may_fail(void **state)
 {
     (void)state;
-    loop("calls of the system for words, searches and sums", SYSTEM_CALLS, words_with_fault);
-    loop("calls of the system of a restore", SYSTEM_CALLS, restore_with_fault);
+    fault_loop("calls of the system for words, searches and sums", SYSTEM_CALLS, words_with_fault);
+    fault_loop("calls of the system of a restore", SYSTEM_CALLS, restore_with_fault);
 }
 
 /* SQLite's own tests go through all of its allocations; here some show that a failure arrives as a status. */
@@ -241,9 +176,7 @@ static void sqlite_may_run_out_of_memory(void **state)
 static int setup(void **state)
 {
     (void)state;
-    tn_os_info info;
-    bool memory = tn_os_info_at("/dev/shm", true, &info, NULL) == TN_OK && info.kind == TN_OS_FOLDER;
-    if (library_setup_in(memory ? "/dev/shm" : NULL) != 0 && (!memory || library_setup_in(NULL) != 0))
+    if (library_setup_in_memory() != 0)
         return -1;
     put_folder(at("m"));
     put_weights(at("m/a.safetensors"), 4);
@@ -255,12 +188,7 @@ static int setup(void **state)
 
 int main(void)
 {
-    sqlite3_mem_methods failing;
-    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_system);
-    failing = sqlite_system;
-    failing.xMalloc = failing_sqlite_malloc;
-    failing.xRealloc = failing_sqlite_realloc;
-    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &failing) != SQLITE_OK)
+    if (!sqlite_memory_may_fail())
         return 1;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, library_teardown)
     const struct CMUnitTest tests[] = {

@@ -164,4 +164,15 @@ static inline void put_folder(const char *path)
     assert_int_equal(tn_os_make_folders(path, NULL), TN_OK);
 }
 
+/* Remove a library of the scratch folder, and what lies beside it. */
+static inline void library_remove(const char *name)
+{
+    static const char *const tails[] = {"", "-wal", "-shm", "-lock", "-journal"};
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s%s", name, tails[i]);
+        tn_os_remove(at(path), NULL);
+    }
+}
+
 #endif
