@@ -30,6 +30,7 @@ typedef struct watching {
 
 /* ---- what the system can tell of ---- */
 
+/* `path` is absolute. */
 static void add_folder(watching *w, const char *path, tn_buffer *folders)
 {
     tn_os_info info;
@@ -43,14 +44,26 @@ static void add_folder(watching *w, const char *path, tn_buffer *folders)
         tn_buffer_append(folders, path, strlen(path) + 1);
 }
 
+/* A path as a person wrote it. */
+static tn_status add_named(watching *w, const char *path, tn_buffer *folders, tn_error *err)
+{
+    tn_buffer absolute;
+    tn_buffer_init(&absolute, w->library->memory, TN_PLACE_PATH_MAX);
+    tn_status status = tn_os_absolute_path(path, &absolute, err);
+    if (status == TN_OK)
+        add_folder(w, absolute.bytes, folders);
+    tn_buffer_free(&absolute);
+    return status;
+}
+
 static tn_status list_folders(watching *w, tn_buffer *folders, tn_error *err)
 {
     tn_root_rows rows;
     tn_root_rows_init(&rows, w->library);
     tn_status status = w->named_count == 0 ? tn_root_rows_load(&rows, w->library, err) : TN_OK;
     w->look_anyway = false;
-    for (size_t i = 0; i < w->named_count; i++)
-        add_folder(w, w->named[i], folders);
+    for (size_t i = 0; i < w->named_count && status == TN_OK; i++)
+        status = add_named(w, w->named[i], folders, err);
     for (size_t i = 0; i < rows.count && status == TN_OK; i++)
         add_folder(w, rows.rows[i].path.bytes, folders);
     tn_root_rows_free(&rows);

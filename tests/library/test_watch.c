@@ -119,6 +119,36 @@ static void scans_that_find_nothing_leave_no_job_behind(void **state)
     tn_library_close(library);
 }
 
+static void cancel_later(void *unused)
+{
+    (void)unused;
+    tn_os_sleep_ms(3000);
+    tn_context_cancel(context);
+}
+
+/* What the library writes beside itself is no news, however its folder is spelled. */
+static void a_library_in_a_named_root_does_not_keep_the_watch_awake(void **state)
+{
+    (void)state;
+    seen s = {.wanted = 1000};
+    tn_os_thread *thread = NULL;
+    tn_library *library = NULL;
+    assert_int_equal(tn_os_make_folder(at("models"), NULL), TN_OK);
+    put_tensor(at("models/a.safetensors"), "w", 4, 0);
+    tn_os_sleep_ms(STILL_MS);
+    assert_int_equal(tn_library_open(context, at("models/library.db"), NULL, &library, NULL), TN_OK);
+    assert_int_equal(tn_library_root_add(library, at("models"), NULL), TN_OK);
+    const char *named[] = {at("models/../models/.")};
+    const tn_import_options import = {.size = sizeof import, .still_ms = STILL_MS, .progress = on_progress, .user = &s};
+    const tn_watch_options options = {.size = sizeof options, .import = &import, .scanned = on_scanned, .user = &s};
+    assert_int_equal(tn_os_thread_start(&scratch_memory, cancel_later, NULL, &thread, NULL), TN_OK);
+    assert_int_equal(tn_library_watch(library, named, 1, &options, NULL), TN_CANCELLED);
+    tn_os_thread_join(thread);
+    assert_int_equal(s.scans, 1);
+    assert_in_range(atomic_load(&s.begun), 1, 2); /* one scan of one model; 30 s pass before the next */
+    tn_library_close(library);
+}
+
 static void a_root_that_is_away_is_noticed_when_it_comes_back(void **state)
 {
     (void)state;
@@ -148,6 +178,8 @@ int main(void)
                                         library_teardown),
         cmocka_unit_test_setup_teardown(a_download_is_left_alone_until_it_is_still, library_setup, library_teardown),
         cmocka_unit_test_setup_teardown(scans_that_find_nothing_leave_no_job_behind, library_setup, library_teardown),
+        cmocka_unit_test_setup_teardown(a_library_in_a_named_root_does_not_keep_the_watch_awake, library_setup,
+                                        library_teardown),
         cmocka_unit_test_setup_teardown(a_root_that_is_away_is_noticed_when_it_comes_back, library_setup,
                                         library_teardown),
     };
