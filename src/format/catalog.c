@@ -166,12 +166,6 @@ tn_status tn_catalog_add_part(tn_catalog *catalog, const char *path, uint64_t si
     return TN_OK;
 }
 
-tn_part *tn_catalog_last_part(tn_catalog *catalog)
-{
-    assert(catalog->parts.count > 0);
-    return (tn_part *)catalog->parts.items + catalog->parts.count - 1;
-}
-
 /* ---- tensors ---- */
 
 tn_status tn_catalog_expect(tn_catalog *catalog, uint64_t count, tn_error *err)

@@ -83,7 +83,6 @@ void tn_catalog_return_to(tn_catalog *catalog, tn_catalog_mark mark);
 uint32_t tn_catalog_tensor_count(const tn_catalog *catalog);
 tn_tensor *tn_catalog_tensors(tn_catalog *catalog);
 tn_storage *tn_catalog_storages(tn_catalog *catalog);
-tn_part *tn_catalog_last_part(tn_catalog *catalog);
 /* Put tensors first..count-1 into the order of `order` (tensor numbers, each once), storages with them; the index of
  * names follows. `scratch` has room for as many tn_tensor as are moved. */
 void tn_catalog_reorder(tn_catalog *catalog, uint32_t first, const uint32_t *order, tn_tensor *scratch);

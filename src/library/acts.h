@@ -91,7 +91,6 @@ void tn_act_unlock(tn_act_plan *plan);
 /* Tell the caller's `done`. */
 void tn_act_tell(const tn_act_plan *plan);
 tn_act tn_act_shown(const tn_act_plan *plan);
-const char *tn_act_kind_word(tn_act_kind kind);
 
 /* ---- which model (acts_model.c) ---- */
 

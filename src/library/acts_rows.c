@@ -14,11 +14,6 @@ static const char *const kinds[TN_ACT_KINDS] = {"copy", "move", "trash", "delete
 static const char *const states[TN_ACT_STATES] = {"planned", "placed", "done", "undone", "failed"};
 static const char *const shapes[] = {"file", "folder", "link"}; /* as tn_os_kind */
 
-const char *tn_act_kind_word(tn_act_kind kind)
-{
-    return kinds[kind];
-}
-
 static int word_index(const char *const *words, int count, const char *word)
 {
     for (int i = 0; i < count; i++)

@@ -2,7 +2,6 @@
  * by the context's workers, without any lock; each is recorded as it ends. Suspects come first, one at a time. */
 #include <string.h>
 
-#include "digest/many.h"
 #include "library/hash_job.h"
 #include "library/hash_job_file.h"
 #include "library/isolate.h"

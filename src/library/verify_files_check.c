@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "digest/many.h"
 #include "library/hash_job_file.h"
 #include "library/scan.h"
 #include "library/verify_files.h"

@@ -2,6 +2,7 @@
  * double, or a 64-bit integer. */
 #include "weights/convert.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include <tenure/status.h>
@@ -136,7 +137,7 @@ static middle middle_of(tn_dtype from, tn_dtype to)
 
 static const tn_convert_set *slower(const tn_convert_set *set)
 {
-    return set->slower != NULL && set->slower() != NULL ? set->slower() : &tn_convert_scalar;
+    return set->slower != NULL ? set->slower : &tn_convert_scalar;
 }
 
 static tn_widen *widen_of(const tn_convert_set *set, tn_dtype dtype)
@@ -229,13 +230,25 @@ tn_status tn_convert_with(const tn_convert_set *set, tn_dtype from, const void *
 
 /* ---- the way chosen ---- */
 
-const tn_convert_set *tn_convert_fastest(void)
+static const tn_convert_set *ask_processor(void)
 {
     const tn_convert_set *const sets[] = {tn_convert_avx512(), tn_convert_avx2(), tn_convert_neon(), tn_convert_sse2()};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if (sets[i] != NULL)
             return sets[i];
     return &tn_convert_scalar;
+}
+
+/* Asked once: the question is slow in a virtual machine. Two threads that ask at once get the same. */
+const tn_convert_set *tn_convert_fastest(void)
+{
+    static const tn_convert_set *_Atomic chosen;
+    const tn_convert_set *set = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (set == NULL) {
+        set = ask_processor();
+        atomic_store_explicit(&chosen, set, memory_order_relaxed);
+    }
+    return set;
 }
 
 tn_status tn_convert(tn_dtype from, const void *in, tn_dtype to, void *out, uint64_t count, tn_error *err)

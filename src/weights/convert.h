@@ -16,12 +16,13 @@ typedef void tn_narrow(const float *in, void *out, size_t count);
 /* Loops from a type to F32 and back; NULL where this set has none of its own and `slower` serves. */
 typedef struct tn_convert_set {
     const char *name;
-    const struct tn_convert_set *(*slower)(void); /* NULL: the scalar set */
+    const struct tn_convert_set *slower; /* every processor that runs this one runs it too; NULL: the scalar set */
     tn_widen *widen[TN_DTYPE_COUNT];
     tn_narrow *narrow[TN_DTYPE_COUNT];
 } tn_convert_set;
 
 extern const tn_convert_set tn_convert_scalar;
+extern const tn_convert_set tn_convert_avx2_set; /* on x86 alone; ask tn_convert_avx2 before using it */
 /* NULL where the processor lacks the instructions. */
 const tn_convert_set *tn_convert_sse2(void);
 const tn_convert_set *tn_convert_avx2(void);

@@ -191,9 +191,8 @@ WITH static void narrow_e5m2(const float *in, void *out, size_t count)
 
 /* ---- the set ---- */
 
-static const tn_convert_set set = {
+const tn_convert_set tn_convert_avx2_set = {
     .name = "avx2",
-    .slower = tn_convert_sse2,
     .widen = {[TN_F16] = widen_f16, [TN_BF16] = widen_bf16, [TN_F8_E5M2] = widen_e5m2, [TN_F8_E4M3] = widen_e4m3},
     .narrow = {[TN_F16] = narrow_f16, [TN_BF16] = narrow_bf16, [TN_F8_E5M2] = narrow_e5m2, [TN_F8_E4M3] = narrow_e4m3},
 };
@@ -203,7 +202,7 @@ const tn_convert_set *tn_convert_avx2(void)
 {
     unsigned a, b, c, d;
     bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1u) != 0;
-    return f16c && __builtin_cpu_supports("avx2") ? &set : NULL;
+    return f16c && __builtin_cpu_supports("avx2") ? &tn_convert_avx2_set : NULL;
 }
 
 #else

@@ -130,7 +130,7 @@ WITH static void widen_e4m3(const void *in, float *out, size_t count)
 
 static const tn_convert_set set = {
     .name = "avx512",
-    .slower = tn_convert_avx2,
+    .slower = &tn_convert_avx2_set,
     .widen = {[TN_F16] = widen_f16, [TN_BF16] = widen_bf16, [TN_F8_E5M2] = widen_e5m2, [TN_F8_E4M3] = widen_e4m3},
     .narrow = {[TN_F16] = narrow_f16, [TN_BF16] = narrow_bf16},
 };
