@@ -86,18 +86,14 @@ static tn_status drop_plain_parts(tn_recording *r, int64_t model, tn_error *err)
 /* Did the bytes change, as far as size and sample tell? */
 static tn_status bytes_changed(tn_recording *r, int64_t model, bool *changed, tn_error *err)
 {
-    bool more = false;
-    tn_sql s = tn_sql_start(r->db, TN_QUERY_MODEL_BEFORE);
-    tn_sql_int(&s, model);
-    TN_TRY(tn_sql_row(&s, &more, err));
-    if (!more)
-        return TN_OK;
-    tn_text sample = tn_sql_get(&s, 1);
+    tn_before b;
     const tn_reading *reading = r->reading;
-    bool same_sample = reading->has_sample ? sample.size == 32 && memcmp(sample.bytes, reading->sample, 32) == 0
-                                           : sample.size == 0;
-    *changed = !same_sample || tn_sql_get_int(&s, 0) != (int64_t)reading->answer->size_bytes;
-    tn_sql_end(&s);
+    TN_TRY(tn_record_load_before(r, model, &b, err));
+    if (!b.there)
+        return TN_OK;
+    bool same_sample = b.has_sample == reading->has_sample &&
+                       (!b.has_sample || memcmp(b.sample, reading->sample, sizeof b.sample) == 0);
+    *changed = !same_sample || b.size != (int64_t)reading->answer->size_bytes;
     return TN_OK;
 }
 

@@ -38,8 +38,18 @@ typedef enum tn_verdict {
     TN_VERDICT_OTHER     /* another file: rule 5 */
 } tn_verdict;
 
+/* What a record was made of. */
+typedef struct tn_before {
+    bool there;
+    int64_t size, part_count;
+    bool has_sample, broken;
+    uint8_t sample[32];
+} tn_before;
+
 /* Whether what was read is one file under its own path, whatever its name claimed. */
 bool tn_record_is_one_file(const tn_reading *reading);
+/* `there` false when the record has gone. */
+tn_status tn_record_load_before(tn_recording *r, int64_t model, tn_before *out, tn_error *err);
 tn_status tn_record_judge(tn_recording *r, const tn_entry_row *row, tn_verdict *out, tn_error *err);
 
 /* ---- rows ---- */

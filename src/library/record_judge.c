@@ -3,28 +3,22 @@
 
 #include <string.h>
 
-/* What a record was made of. */
-typedef struct before {
-    int64_t size, part_count;
-    bool has_sample, broken;
-    uint8_t sample[32];
-} before;
-
 static bool is_broken(const char *state)
 {
     return strcmp(state, "damaged") == 0 || strcmp(state, "unreadable") == 0 || strcmp(state, "unsupported") == 0;
 }
 
-static tn_status load_before(tn_recording *r, int64_t model, before *out, tn_error *err)
+tn_status tn_record_load_before(tn_recording *r, int64_t model, tn_before *out, tn_error *err)
 {
     bool more = false;
-    *out = (before){.size = 0};
+    *out = (tn_before){.there = false};
     tn_sql s = tn_sql_start(r->db, TN_QUERY_MODEL_BEFORE);
     tn_sql_int(&s, model);
     TN_TRY(tn_sql_row(&s, &more, err));
     if (!more)
         return TN_OK;
     tn_text sample = tn_sql_get(&s, 1);
+    out->there = true;
     out->size = tn_sql_get_int(&s, 0);
     out->has_sample = sample.size == sizeof out->sample;
     if (out->has_sample)
@@ -35,7 +29,7 @@ static tn_status load_before(tn_recording *r, int64_t model, before *out, tn_err
     return TN_OK;
 }
 
-static bool samples_agree(const tn_recording *r, const before *b)
+static bool samples_agree(const tn_recording *r, const tn_before *b)
 {
     return b->has_sample && r->reading->has_sample && memcmp(b->sample, r->reading->sample, sizeof b->sample) == 0;
 }
@@ -76,7 +70,7 @@ static tn_status others_differ(tn_recording *r, int64_t model, bool *out, tn_err
 }
 
 /* Without a sample on either side nothing but all three signs together is believed. */
-static bool is_same_file(const tn_recording *r, const tn_entry_row *row, const before *b)
+static bool is_same_file(const tn_recording *r, const tn_entry_row *row, const tn_before *b)
 {
     signs s = compare(&r->claim->info, row->size, row->mtime_ns, row->file_id, row->weak);
     if (!s.size || b->part_count != 1)
@@ -84,7 +78,7 @@ static bool is_same_file(const tn_recording *r, const tn_entry_row *row, const b
     return (s.time && s.id) || ((s.time || s.id) && samples_agree(r, b));
 }
 
-static tn_status judge_file(tn_recording *r, const tn_entry_row *row, const before *b, tn_verdict *out, tn_error *err)
+static tn_status judge_file(tn_recording *r, const tn_entry_row *row, const tn_before *b, tn_verdict *out, tn_error *err)
 {
     bool differ = false;
     TN_TRY(others_differ(r, row->model, &differ, err));
@@ -131,7 +125,7 @@ static tn_status see_part(tn_recording *r, int64_t model, size_t i, parts_seen *
 
 /* The same when every part is, and the sample says so; and when parts came or went beside others that stayed as they
  * were: a set that lost a shard is the same set, damaged. */
-static tn_status judge_parts(tn_recording *r, const tn_entry_row *row, const before *b, tn_verdict *out, tn_error *err)
+static tn_status judge_parts(tn_recording *r, const tn_entry_row *row, const tn_before *b, tn_verdict *out, tn_error *err)
 {
     parts_seen seen = {0};
     const size_t count = r->reading->part_count;
@@ -146,15 +140,15 @@ static tn_status judge_parts(tn_recording *r, const tn_entry_row *row, const bef
 
 tn_status tn_record_judge(tn_recording *r, const tn_entry_row *row, tn_verdict *out, tn_error *err)
 {
-    before b;
+    tn_before b;
     *out = TN_VERDICT_NEW;
     if (row->model == 0)
         return TN_OK;
-    TN_TRY(load_before(r, row->model, &b, err));
     if (row->same) {
         *out = TN_VERDICT_SAME;
         return TN_OK;
     }
+    TN_TRY(tn_record_load_before(r, row->model, &b, err));
     if (r->claim->kind == TN_CLAIM_FILE || tn_record_is_one_file(r->reading))
         return judge_file(r, row, &b, out, err);
     return judge_parts(r, row, &b, out, err);
