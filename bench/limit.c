@@ -3,8 +3,10 @@
  *   bench_limit read FILE THREADS KIB ROUNDS   direct reads of KIB each into huge-page memory; one line a round
  *   bench_limit drop FILE                      take the file out of the system's cache
  *   bench_limit resident FILE                  how many of 1,000 of its pages are in that cache
+ *   bench_limit touch MIB                      take so much memory in huge pages, write to it and give it back
  * A line is "nanoseconds bytes". The file is taken out of the cache before each round; what lies below the system (a
- * host, a disk's own memory) may still have it, for everything that is measured here alike. */
+ * host, a disk's own memory) may still have it, for everything that is measured here alike. A host may also take memory
+ * that its virtual machine does not use, and give it back slowly: who is measured after `touch` does not wait for it. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -99,6 +101,18 @@ static int resident(const char *path)
     return 0;
 }
 
+static int touch(size_t mib)
+{
+    size_t size = mib << 20;
+    char *memory = mmap(NULL, size + HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return 1;
+    memory += HUGE_BYTES - (uintptr_t)memory % HUGE_BYTES;
+    madvise(memory, size, MADV_HUGEPAGE);
+    memset(memory, 1, size);
+    return 0;
+}
+
 static int read_once(const char *path, reader *readers, unsigned count, size_t block)
 {
     struct stat st;
@@ -144,5 +158,7 @@ int main(int argc, char **argv)
         return drop(argv[2]);
     if (argc == 3 && strcmp(argv[1], "resident") == 0)
         return resident(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "touch") == 0)
+        return touch((size_t)atoi(argv[2]));
     return 2;
 }

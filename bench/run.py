@@ -137,6 +137,16 @@ def peer_python():
     return [str(python), str(TOP / "bench/peer.py")]
 
 
+def streamers_python():
+    """A Python with the two loaders that need torch: some gigabytes, so only where they are asked for."""
+    python = TOP / "build/streamers-venv/bin/python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(TOP / "build/streamers-venv")], check=True)
+        packages = ["safetensors==0.8.0", "numpy", "torch", "fastsafetensors==0.5.0", "runai-model-streamer==0.17.1"]
+        subprocess.run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages], check=True)
+    return str(python)
+
+
 def peer_rust():
     """The crate's program, or None where it cannot be built."""
     if not shutil.which("cargo"):
@@ -527,6 +537,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=5, help="how often the sides alternate")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--streamers", action="store_true", help="also fastsafetensors and Run:ai's streamer, with torch")
     parser.add_argument("--invokeai-ms", type=float, help="milliseconds a file, as tools/peers.py measured")
     parser.add_argument("--build", type=Path, help="a build folder to use as it is, instead of build/bench")
     args = parser.parse_args()
@@ -545,7 +556,8 @@ def main():
     starts(table, args.times)
     digests(table, args.times)
     memory(table)
-    weights.add(sys.modules[__name__], table, BUILD, DATA, python[0], args.times)
+    streamers = streamers_python() if args.streamers else None
+    weights.add(sys.modules[__name__], table, BUILD, DATA, python[0], streamers, args.times)
     text = f"{about}\n\n{table.text()}\n\n{profile(args.times)}\n"
     print(text)
     if args.write:

@@ -58,14 +58,16 @@ def lines(command):
 class Sides:
     """What is measured in turn. A side that cannot run here is left out."""
 
-    def __init__(self, bench, times):
-        self.bench, self.times = bench, times
+    def __init__(self, bench, times, before=None):
+        self.bench, self.times, self.before = bench, times, before
 
     def of(self, *commands, skip=0):
-        """`skip` rounds at the head of every process are not counted."""
+        """`skip` rounds at the head of every process are not counted; `before` is run before each process."""
         series, sums = [self.bench.Series() for _ in commands], set()
         for _ in range(self.times):
             for one, command in zip(series, commands, strict=True):
+                for early in self.before or []:
+                    subprocess.run([str(word) for word in early], check=True)
                 found, _ = lines(command)
                 for row in (found or [])[skip:]:
                     one.rounds.append(row[0])
@@ -88,47 +90,61 @@ def limit(table, bench, work, ours, theirs, what, most):
               f"{middle:.2f}× / {least:.2f}× of it", f"≤ {most}× of it", middle <= most if theirs.rounds else None)
 
 
-def warm(bench, table, sides, ours, peer, path):
-    first, load, mapped, each = sides.of([*ours, "all", path, 1], [*peer, "load", "pread", path, 1],
-                                         [*peer, "load", "mmap", path, 1], [*peer, "each", "mmap", path, 1])
-    name, theirs = best([("`load_file` pread", load), ("`load_file` mmap", mapped), ("`safe_open` mmap", each)])
-    bench.compare(table, "2 GB into owned memory, warm, first load of the process", first, f"safetensors {name}", theirs, 2.5)
-    again, load, mapped, each = sides.of([*ours, "all", path, 4], [*peer, "load", "pread", path, 4],
-                                         [*peer, "load", "mmap", path, 4], [*peer, "each", "mmap", path, 4], skip=1)
-    name, theirs = best([("`load_file` pread", load), ("`load_file` mmap", mapped), ("`safe_open` mmap", each)])
-    bench.compare(table, "the same again, in memory that is used again", again, f"safetensors {name}", theirs, 1.0)
-    single, = sides.of([*ours, "each", path, 4], skip=1)
-    bench.compare(table, "the same, one lease after the other", single, f"safetensors {name}", theirs, 1.0)
+def loaders(peers, path, rounds):
+    """Every peer that ends in owned memory: its name, and its command."""
+    python, streamers, program = peers
+    found = [(f"safetensors `load_file` {backend}", [python, program, "load", backend, path, rounds]) for backend in ("pread", "mmap")]
+    found.append(("safetensors `safe_open` mmap", [python, program, "each", "mmap", path, rounds]))
+    for threads in (2, 16) if streamers else ():
+        found.append((f"fastsafetensors, {threads} threads", [streamers, program, "fastsafetensors", threads, path, rounds]))
+        found.append((f"Run:ai's streamer, {threads} at once", [streamers, program, "runai", threads, path, rounds]))
+    return found
 
 
-def cold(bench, table, sides, ours, peer, path, limits):
-    ways = [[limits, "read", path, threads, 4096, 1] for threads in (1, 2, 4)]
-    mine, one, two, four = sides.of([*ours, "cold", path, 1], *ways)
-    name, theirs = best([("1 thread", one), ("2 threads", two), ("4 threads", four)])
-    limit(table, bench, "2 GB into owned memory, cold", mine, theirs, f"direct reads of 4 MiB into one buffer, {name}", 1.11)
-    pread, mapped = bench.Series(), bench.Series()
-    for _ in range(sides.times):
-        for one, backend in ((pread, "pread"), (mapped, "mmap")):
-            subprocess.run([limits, "drop", path], check=True)
-            one.rounds += [row[0] for row in lines([*peer, "load", backend, path, 1])[0] or []]
-    bench.compare(table, "the same", mine, "safetensors `load_file` pread", pread, 1.5)
-    bench.compare(table, "the same", mine, "safetensors `load_file` mmap", mapped, 3)
+def warm(bench, table, sides, fresh, ours, peers, path):
+    once, often = loaders(peers, path, 1), loaders(peers, path, 4)
+    first, *theirs = fresh.of([*ours, "all", path, 1], *(command for _, command in once))
+    name, theirs = best([(name, one) for (name, _), one in zip(once, theirs, strict=True)])
+    bench.compare(table, "2 GB into owned memory, warm, first load of the process", first, name, theirs, 2.5)
+    again, *theirs = sides.of([*ours, "all", path, 4], *(command for _, command in often), skip=1)
+    name, theirs = best([(name, one) for (name, _), one in zip(often, theirs, strict=True)])
+    bench.compare(table, "the same again, in memory that is used again", again, name, theirs, 1.0)
+    (single,) = sides.of([*ours, "each", path, 4], skip=1)
+    bench.compare(table, "the same, one lease after the other", single, name, theirs, 1.0)
 
 
-def add(bench, table, build, data, python, times):
-    """All rows. `bench` is bench/run.py's module; `python` runs one with safetensors and numpy."""
+def cold(bench, table, sides, fresh, ours, peers, path, limits):
+    shapes = [(threads, kib) for threads in (1, 2, 4) for kib in (1024, 4096)]
+    ways = [[limits, "read", path, threads, kib, 1] for threads, kib in shapes]
+    mine, *found = fresh.of([*ours, "cold", path, 1], *ways)
+    (again,) = sides.of([*ours, "cold", path, 3], skip=1)
+    name, theirs = best([(f"{kib >> 10} MiB, {threads} at once", one) for (threads, kib), one in zip(shapes, found, strict=True)])
+    what = f"direct reads over and over into the same huge pages, {name}"
+    limit(table, bench, "2 GB into owned memory, cold, first load of the process", mine, theirs, what, 1.11)
+    limit(table, bench, "the same again, in memory that is used again", again, theirs, what, 1.11)
+    once = loaders(peers, path, 1)
+    goals = {"safetensors `load_file` pread": 1.5, "safetensors `load_file` mmap": 3}
+    dropped = Sides(bench, sides.times, [*fresh.before, [limits, "drop", path]]).of(*(command for _, command in once))
+    for (name, _), one in zip(once, dropped, strict=True):
+        bench.compare(table, "the same, first load", mine, name, one, goals.get(name))
+
+
+def add(bench, table, build, data, python, streamers, times):
+    """All rows. `bench` is bench/run.py's module; `python` has safetensors and numpy, `streamers`, or None, also
+    fastsafetensors and Run:ai's streamer."""
     path = Path(data) / "two gigabytes.safetensors"
     write_file(path)
-    ours, peer = [build / "bench_weights"], [python, Path(__file__).with_name("weights_peer.py")]
+    program = Path(__file__).with_name("weights_peer.py")
+    ours, peer, peers = [build / "bench_weights"], [python, program], (python, streamers, program)
     limits, sides = build / "bench_limit", Sides(bench, times)
+    fresh = Sides(bench, times, [[limits, "touch", 3 * path.stat().st_size >> 20]])
     shutil.copyfileobj(open(path, "rb"), open(os.devnull, "wb"), 1 << 24)  # warm
     small, bare = sides.of([*ours, "small", path, SMALL_TIMES, 5], [*ours, "pread", path, SMALL_TIMES, 5])
     limit(table, bench, f"{SMALL_TIMES:,} leases of a tensor of 2 KiB, warm", small, bare, "bare `pread` into a ready buffer", 3)
-    warm(bench, table, sides, ours, peer, path)
+    warm(bench, table, sides, fresh, ours, peers, path)
     mine, theirs = sides.of([*ours, "rows", path, ROWS_TIMES, 5], [*peer, "rows", path, 1, 2])
     theirs.rounds = [ns * ROWS_TIMES for ns in theirs.rounds]  # it reads the whole tensor each time
     bench.compare(table, f"{ROWS_TIMES} times 4 rows (32,768 bytes) of a tensor of 262 MB", mine, "safetensors pread `get_slice`", theirs, 10)
     mine, theirs = sides.of([*ours, "views", path, 5], [*peer, "views", path, 5])
     bench.compare(table, "open it, and a view of every tensor", mine, "safetensors.torch `load_file` over a map", theirs, 5)
-    if limits.exists():
-        cold(bench, table, sides, ours, peer, path, limits)
+    cold(bench, table, sides, fresh, ours, peers, path, limits)

@@ -5,9 +5,12 @@ weights_peer.py load BACKEND FILE ROUNDS   load_file: every tensor into owned me
 weights_peer.py each BACKEND FILE ROUNDS   safe_open, then every tensor by get_tensor
 weights_peer.py views FILE ROUNDS          load_file over a map, nothing touched (torch; left out without it)
 weights_peer.py small FILE TIMES ROUNDS    the first tensor of at most 4 KiB, TIMES times
+weights_peer.py fastsafetensors THREADS FILE ROUNDS   its loader, every tensor
+weights_peer.py runai THREADS FILE ROUNDS  Run:ai's model streamer, every tensor
 weights_peer.py rows FILE TIMES ROUNDS     four rows out of the middle of the largest tensor, TIMES times
 """
 
+import os
 import sys
 import time
 
@@ -43,6 +46,42 @@ def each(backend, path, rounds):
         took = time.perf_counter_ns() - began
         print(took, total(tensors))
         del tensors
+
+
+def fastsafetensors(threads, path, rounds):
+    from fastsafetensors import SafeTensorsFileLoader, SingleGroup
+
+    for _ in range(rounds):
+        began = time.perf_counter_ns()
+        loader = SafeTensorsFileLoader(SingleGroup(), "cpu", nogds=True, max_threads=threads)
+        loader.add_filenames({0: [path]})
+        buffer = loader.copy_files_to_device()
+        tensors = [buffer.get_tensor(name) for name in buffer.key_to_rank_lidx]
+        took = time.perf_counter_ns() - began
+        print(took, total(as_words(tensors)))
+        del tensors
+        buffer.close()
+        loader.close()
+
+
+def runai(threads, path, rounds):
+    os.environ["RUNAI_STREAMER_CONCURRENCY"] = str(threads)
+    from runai_model_streamer import SafetensorsStreamer
+
+    for _ in range(rounds):
+        began = time.perf_counter_ns()
+        with SafetensorsStreamer() as streamer:
+            streamer.stream_file(path)
+            tensors = [tensor for _, tensor in streamer.get_tensors()]
+            took = time.perf_counter_ns() - began
+            print(took, total(as_words(tensors)))
+            del tensors
+
+
+def as_words(tensors):
+    import torch
+
+    return [tensor.reshape(-1).view(torch.uint8).numpy() for tensor in tensors]
 
 
 def views(path, rounds):
@@ -84,9 +123,8 @@ def rows(path, times, rounds):
 
 def main():
     mode, *given = sys.argv[1:]
-    {"load": load, "each": each, "views": views, "small": small, "rows": rows}[mode](
-        *(int(word) if word.isdigit() else word for word in given)
-    )
+    modes = (load, each, fastsafetensors, runai, views, small, rows)
+    {one.__name__: one for one in modes}[mode](*(int(word) if word.isdigit() else word for word in given))
 
 
 if __name__ == "__main__":
