@@ -33,8 +33,9 @@ endfunction()
 
 tenure_end_tests(test_import CrashIsolation TwoAtOnce Interrupt DeadJobs Names)
 tenure_end_tests(test_examples Examples)
-tenure_end_tests(test_space FullDisk ReadOnly)
+tenure_end_tests(test_space FullDisk FullDiskForEachVerb SharedBlocks ReadOnly)
 tenure_end_tests(test_memory ManyProbe ManyImport)
 
 add_test(NAME end.kill_loop COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/end/kill_loop.py --kills 500)
-set_tests_properties(end.kill_loop PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 7200 LABELS slow PROCESSORS 2)
+add_test(NAME end.kill_acts COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/end/kill_acts.py --kills 200)
+set_tests_properties(end.kill_loop end.kill_acts PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 7200 LABELS slow PROCESSORS 2)

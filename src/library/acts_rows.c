@@ -74,10 +74,10 @@ static tn_status begin_durable(tn_library *library, tn_error *err)
     return tn_db_begin(&library->db, err);
 }
 
-/* The library's own setting again; on a network file system every commit is on the disk anyway. */
+/* The library's own setting again. */
 static void end_durable(tn_library *library)
 {
-    if (!library->exclusive)
+    if (!library->durable)
         (void)tn_db_script(&library->db, "PRAGMA synchronous = NORMAL", NULL);
 }
 

@@ -22,7 +22,7 @@ struct tn_library {
     tn_buffer program;   /* empty: none */
     tn_buffer snapshot;  /* folder of the copy that is read instead; empty: none */
     bool read_only;
-    bool exclusive;      /* on a network file system: one process at a time, no write-ahead log */
+    bool durable;        /* no write-ahead log, so that every commit is on the disk (settings_for in open.c) */
 };
 
 /* The same as tn_library_open with other migrations than the product's: for tests of the way between versions. */

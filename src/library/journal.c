@@ -230,16 +230,22 @@ tn_status tn_journal_finish_alone(tn_journal *journal, tn_error *err)
     return end_row(journal->library, journal->job, "done", "", err);
 }
 
+/* What is no fault of the job, and may be over the next time: no space, no memory, a lock. */
+static bool is_passing(tn_status why)
+{
+    return tn_status_is_of_process(why) || why == TN_NO_SPACE || why == TN_LOCKED || why == TN_TOO_MANY_FILES;
+}
+
 /* A job that another hand paused or cancelled keeps that state. */
 static tn_status stop_inside(tn_journal *journal, tn_status why, const char *message, tn_error *err)
 {
-    bool failed = why != TN_CANCELLED;
     TN_TRY(run_with_job(journal->library, TN_QUERY_ITEMS_REST, journal->job, err));
     tn_status running = tn_journal_check(journal, err);
     if (running == TN_CANCELLED)
         return TN_OK;
     TN_TRY(running);
-    return end_row(journal->library, journal->job, failed ? "failed" : "interrupted", failed ? message : "", err);
+    return end_row(journal->library, journal->job, is_passing(why) ? "interrupted" : "failed",
+                   why == TN_CANCELLED ? "" : message, err);
 }
 
 void tn_journal_stop(tn_journal *journal, tn_status why, const char *message)

@@ -60,15 +60,15 @@ tn_status tn_library_end(tn_library *library, tn_status status, tn_error *err)
 
 static const char fresh_settings[] = "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;";
 
-static tn_status fill_new(tn_library *library, const char *name, bool weak, const tn_migration *migrations, int count,
-                          tn_error *err)
+static tn_status fill_new(tn_library *library, const char *name, const tn_place *place, const tn_migration *migrations,
+                          int count, tn_error *err)
 {
     tn_db db = {.path = name};
     TN_TRY(tn_db_open(&db, library->context, name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS, err));
     tn_status status = tn_db_script(&db, fresh_settings, err);
     if (status == TN_OK)
         status = tn_migrate(&db, migrations, count, false, err);
-    if (status == TN_OK && !weak)
+    if (status == TN_OK && !place->weak && !place->scant)
         status = tn_db_script(&db, "PRAGMA journal_mode = WAL", err);
     tn_db_close(&db);
     return status;
@@ -91,7 +91,7 @@ static tn_status put_in_place(tn_library *library, const char *name, bool replac
 static tn_status make_under(tn_library *library, const char *name, const tn_place *place,
                             const tn_migration *migrations, int count, tn_error *err)
 {
-    tn_status status = fill_new(library, name, place->weak, migrations, count, err);
+    tn_status status = fill_new(library, name, place, migrations, count, err);
     if (status == TN_OK) /* that SQLite has removed its journal */
         status = tn_place_settle(name, library->memory, err);
     if (status == TN_OK)
@@ -111,7 +111,7 @@ static tn_status make_folder_of(tn_library *library, tn_place *place, tn_error *
         status = tn_os_make_folders(folder.bytes, err);
     tn_os_info info;
     if (status == TN_OK && tn_os_info_at(folder.bytes, true, &info, NULL) == TN_OK)
-        place->weak = info.weak_identity;
+        *place = (tn_place){.empty = place->empty, .weak = info.weak_identity, .scant = info.scant_maps};
     tn_buffer_free(&folder);
     return status;
 }
@@ -132,14 +132,15 @@ static tn_status make_named(tn_library *library, const tn_place *place, const tn
 }
 
 /* Another process may have made it while this one waited. */
-static tn_status make_alone(tn_library *library, const tn_making *making, bool weak, const tn_migration *migrations,
-                            int count, tn_error *err)
+static tn_status make_alone(tn_library *library, const tn_making *making, const tn_place *folder,
+                            const tn_migration *migrations, int count, tn_error *err)
 {
     tn_place place;
     TN_TRY(tn_place_look(library->path.bytes, &place, err));
     if (place.there)
         return TN_OK;
-    place.weak = weak;
+    place.weak = folder->weak;
+    place.scant = folder->scant;
     TN_TRY(tn_making_set_aside(library, making, err));
     return make_named(library, &place, migrations, count, err);
 }
@@ -150,7 +151,7 @@ static tn_status make_new(tn_library *library, tn_place *place, unsigned busy_ms
     tn_making making;
     TN_TRY(make_folder_of(library, place, err));
     TN_TRY(tn_making_begin(library, busy_ms, &making, err));
-    tn_status status = make_alone(library, &making, place->weak, migrations, count, err);
+    tn_status status = make_alone(library, &making, place, migrations, count, err);
     tn_making_end(&making);
     return status;
 }
@@ -187,11 +188,18 @@ static tn_status check_version(tn_db *db, int count, tn_error *err)
 
 /* In exclusive mode the first write takes the lock and keeps it, so that a second machine is refused at once. The journal
  * is not removed then but emptied and flushed, so that FULL makes a transaction durable. */
+/* SQLite shares the index of a write-ahead log between processes in a map, which must not be where maps are scant. */
+static const char scant_settings[] = "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;";
 static const char local_settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
 static const char network_settings[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE;"
                                        "PRAGMA synchronous = FULL; BEGIN EXCLUSIVE; COMMIT;";
 static const char shared_settings[] = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000;"
                                       "CREATE TEMP TABLE scope (model INTEGER PRIMARY KEY);";
+
+static const char *settings_for(const tn_place *place)
+{
+    return place->weak ? network_settings : place->scant ? scant_settings : local_settings;
+}
 
 static tn_status bring_up_to_date(tn_library *library, unsigned busy_ms, const tn_migration *migrations, int count,
                                   tn_error *err)
@@ -207,10 +215,11 @@ static tn_status bring_up_to_date(tn_library *library, unsigned busy_ms, const t
     return status;
 }
 
-static tn_status set_up(tn_library *library, unsigned busy_ms, const tn_migration *migrations, int count, tn_error *err)
+static tn_status set_up(tn_library *library, const tn_place *place, unsigned busy_ms, const tn_migration *migrations,
+                        int count, tn_error *err)
 {
     TN_TRY(check_version(&library->db, count, err));
-    TN_TRY(tn_db_script(&library->db, library->exclusive ? network_settings : local_settings, err));
+    TN_TRY(tn_db_script(&library->db, settings_for(place), err));
     TN_TRY(bring_up_to_date(library, busy_ms, migrations, count, err));
     return tn_db_script(&library->db, shared_settings, err);
 }
@@ -218,10 +227,10 @@ static tn_status set_up(tn_library *library, unsigned busy_ms, const tn_migratio
 static tn_status open_to_write(tn_library *library, const tn_place *place, unsigned busy_ms,
                                const tn_migration *migrations, int count, tn_error *err)
 {
-    library->exclusive = place->weak;
+    library->durable = place->weak || place->scant;
     library->db.path = library->path.bytes;
     TN_TRY(tn_db_open(&library->db, library->context, library->path.bytes, SQLITE_OPEN_READWRITE, busy_ms, err));
-    return set_up(library, busy_ms, migrations, count, err);
+    return set_up(library, place, busy_ms, migrations, count, err);
 }
 
 static tn_status open_to_read(tn_library *library, unsigned busy_ms, const tn_migration *migrations, int count,

@@ -111,7 +111,7 @@ static tn_status read_header(const tn_os_file *file, const char *path, tn_place 
     tn_os_info info;
     TN_TRY(tn_os_info_of(file, &info, err));
     TN_TRY(tn_os_read(file, 0, header, sizeof header, &got, err));
-    *out = (tn_place){got > 0, got == 0, 0, 0, info.weak_identity};
+    *out = (tn_place){got > 0, got == 0, 0, 0, info.weak_identity, info.scant_maps};
     if (got == 0)
         return TN_OK;
     if (got < sizeof header || memcmp(header, "SQLite format 3", 16) != 0) {

@@ -13,6 +13,7 @@ typedef struct tn_place {
     int64_t version;     /* user_version, bytes 60..63 */
     uint32_t application; /* application_id, bytes 68..71 */
     bool weak;           /* on a network file system, as far as can be told */
+    bool scant;          /* on one that a map cannot be trusted on when it is full */
 } tn_place;
 
 /* $TENURE_LIBRARY, else $XDG_DATA_HOME/tenure/library.db, %LOCALAPPDATA%\Tenure\library.db or

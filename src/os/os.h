@@ -36,6 +36,8 @@ typedef struct tn_os_info {
     uint64_t links;
     uint64_t stored_bytes; /* what it takes on the disk: less than size when it has holes */
     bool placeholder;      /* its data is in a cloud; reading would fetch it */
+    bool scant_maps;       /* here a full disk takes away pages of a map that have space in the file: a write to one may end
+                            * the process (blocks smaller than pages; file systems that write to another place) */
     bool weak_identity;    /* file id or sub-2-second times are not to be trusted here (FAT, SMB, NFS, FUSE, 9p) */
 } tn_os_info;
 

@@ -88,7 +88,33 @@ static bool is_weak(const struct statfs *fs)
 }
 #endif
 
-static tn_os_info info_from(const struct stat *st, bool weak)
+#ifdef __linux__
+/* A page is written to a place that is looked for then: because only a part of it has one, or because none is written
+ * over (linux/magic.h, OpenZFS, bcachefs). */
+static bool has_scant_maps(const struct statfs *fs)
+{
+    static const uint32_t elsewhere[] = {
+        0x9123683e, /* Btrfs */
+        0x2fc12fc1, /* ZFS */
+        0xca451a4e, /* bcachefs */
+        0xf2f52010, /* F2FS */
+        0x3434,     /* NILFS */
+    };
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        if (elsewhere[i] == (uint32_t)fs->f_type)
+            return true;
+    }
+    return fs->f_bsize < sysconf(_SC_PAGESIZE);
+}
+#else
+static bool has_scant_maps(const struct statfs *fs)
+{
+    (void)fs;
+    return false;
+}
+#endif
+
+static tn_os_info info_from(const struct stat *st, const struct statfs *fs)
 {
     return (tn_os_info){
         .kind = kind_of(st->st_mode),
@@ -98,7 +124,8 @@ static tn_os_info info_from(const struct stat *st, bool weak)
         .file_id = {(uint64_t)st->st_ino, 0},
         .links = (uint64_t)st->st_nlink,
         .stored_bytes = (uint64_t)st->st_blocks * 512,
-        .weak_identity = weak,
+        .scant_maps = fs != NULL && has_scant_maps(fs),
+        .weak_identity = fs == NULL || is_weak(fs),
     };
 }
 
@@ -109,8 +136,7 @@ tn_status tn_os_info_of(const tn_os_file *file, tn_os_info *out, tn_error *err)
     struct statfs fs;
     if (fstat(file->fd, &st) != 0)
         return tn_os_fail_errno(err, errno, "fstat", NULL);
-    bool weak = fstatfs(file->fd, &fs) != 0 || is_weak(&fs);
-    *out = info_from(&st, weak);
+    *out = info_from(&st, fstatfs(file->fd, &fs) == 0 ? &fs : NULL);
     tn_os_alter_info(NULL, out);
     return TN_OK;
 }
@@ -133,9 +159,9 @@ tn_status tn_os_info_at(const char *path, bool follow, tn_os_info *out, tn_error
     struct statfs fs;
     if (fstatat(AT_FDCWD, path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
         return tn_os_fail_errno(err, errno, follow ? "stat" : "lstat", path);
-    /* statfs follows links, so it says nothing about the link itself. */
-    bool weak = !S_ISLNK(st.st_mode) && (statfs(path, &fs) != 0 || is_weak(&fs));
-    *out = info_from(&st, weak);
+    *out = info_from(&st, statfs(path, &fs) == 0 ? &fs : NULL);
+    if (S_ISLNK(st.st_mode)) /* statfs follows links, so it says nothing about the link itself */
+        out->weak_identity = false;
     tn_os_alter_info(path, out);
     return TN_OK;
 }

@@ -44,7 +44,8 @@ static bool join(char out[TN_OS_POSIX_PATH_MAX], const char *folder, const char 
 
 /* ---- folders ---- */
 
-/* A folder of this user alone, made (its name flushed) or there. Links are not followed. */
+/* A folder of this user alone, made (its name flushed) or there. Links are not followed. False with errno 0: it is
+ * something else. */
 static bool ensure_private(const char *path)
 {
     struct stat st;
@@ -58,6 +59,7 @@ static bool ensure_private(const char *path)
         if (lstat(path, &st) != 0)
             return false;
     }
+    errno = 0;
     return S_ISDIR(st.st_mode) && st.st_uid == geteuid();
 }
 
@@ -116,6 +118,8 @@ static tn_status use_home(trash *t, const char *path, tn_error *err)
     snprintf(t->from, sizeof t->from, "%s", path);
     if (ensure_parents(t->base) && ensure_base(t->base))
         return TN_OK;
+    if (errno == ENOSPC)
+        return tn_os_fail_errno(err, errno, "mkdir", t->base);
     tn_fail(err, TN_UNAVAILABLE, "the trash cannot be used: it must be a folder of yours alone");
     tn_error_at_file(err, t->base);
     return TN_UNAVAILABLE;
@@ -181,7 +185,7 @@ static tn_status choose(const char *path, trash *t, const char **name, tn_error 
         return use_home(t, path, err);
     find_top(folder, st.st_dev, top);
     if (!use_shared(t, top) && !use_own(t, top))
-        return no_trash(path, err);
+        return errno == ENOSPC ? tn_os_fail_errno(err, errno, "mkdir", t->base) : no_trash(path, err);
     const char *below = folder + (strcmp(top, "/") == 0 ? 0 : strlen(top));
     below += *below == '/';
     bool fits = below[0] == 0 ? join(inside, "", *name) : join(inside, below, *name);
