@@ -20,7 +20,18 @@ foreach(source ${examples})
   target_link_libraries(example_${name} PRIVATE tenure_static tenure_sqlite tenure_options)
 endforeach()
 
-set(environment "TENURE_EXAMPLES=${CMAKE_BINARY_DIR}" "TENURE=$<TARGET_FILE:tenure>" "TENURE_MANY_PROBE=$<TARGET_FILE:many_probe>")
+# netfs: a file system like one behind a network (tests/end/test_netfs.py), where there is FUSE.
+find_package(PkgConfig QUIET)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(FUSE3 QUIET IMPORTED_TARGET fuse3)
+endif()
+if(FUSE3_FOUND)
+  add_executable(netfs ${CMAKE_SOURCE_DIR}/tests/support/netfs_posix.c)
+  target_link_libraries(netfs PRIVATE PkgConfig::FUSE3)
+  target_compile_definitions(netfs PRIVATE _GNU_SOURCE)
+endif()
+
+set(environment "TENURE_NETFS=${CMAKE_BINARY_DIR}/netfs" "TENURE_EXAMPLES=${CMAKE_BINARY_DIR}" "TENURE=$<TARGET_FILE:tenure>" "TENURE_MANY_PROBE=$<TARGET_FILE:many_probe>")
 
 # tests/end/NAME.py holds unittest classes; each is a test of its own.
 function(tenure_end_tests file)
@@ -34,6 +45,7 @@ endfunction()
 tenure_end_tests(test_import CrashIsolation TwoAtOnce Interrupt DeadJobs Names)
 tenure_end_tests(test_examples Examples)
 tenure_end_tests(test_space FullDisk FullDiskForEachVerb SharedBlocks ReadOnly)
+tenure_end_tests(test_netfs NetworkFolder)
 tenure_end_tests(test_memory ManyProbe ManyImport)
 
 add_test(NAME end.kill_loop COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/end/kill_loop.py --kills 500)

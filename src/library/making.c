@@ -6,7 +6,6 @@
 #include "library/place.h"
 
 #define STEP_MS 10
-#define OLD_NS (3600 * (int64_t)1000000000)
 
 /* ---- what was left behind ---- */
 
@@ -36,15 +35,7 @@ static bool is_leftover(const char *name, tn_text library)
     return rest[0] == '.' && is_draw(rest + 1, 8);
 }
 
-static void remove_leftover(const char *path, bool alone)
-{
-    tn_os_info info;
-    bool old = alone || (tn_os_info_at(path, false, &info, NULL) == TN_OK && info.mtime_ns < tn_os_wall_ns() - OLD_NS);
-    if (old)
-        tn_os_remove(path, NULL);
-}
-
-static void remove_leftovers_in(tn_library *library, const char *folder, bool alone)
+static void remove_leftovers_in(tn_library *library, const char *folder)
 {
     tn_os_folder *entries = NULL;
     tn_os_entry entry;
@@ -60,33 +51,41 @@ static void remove_leftovers_in(tn_library *library, const char *folder, bool al
         tn_place_below(&path, folder, strlen(folder));
         tn_buffer_text(&path, entry.name);
         if (tn_buffer_status(&path, NULL) == TN_OK)
-            remove_leftover(path.bytes, alone);
+            tn_os_remove(path.bytes, NULL);
     }
     tn_os_folder_close(entries);
     tn_buffer_free(&path);
 }
 
 /* A leftover that cannot be found or removed is in nobody's way. */
-static void remove_leftovers(tn_library *library, bool alone)
+static void remove_leftovers(tn_library *library)
 {
     tn_buffer folder;
     tn_buffer_init(&folder, library->memory, TN_PLACE_PATH_MAX);
     tn_buffer_append(&folder, library->path.bytes, tn_place_folder(library->path.bytes, library->path.size));
     if (tn_buffer_status(&folder, NULL) == TN_OK)
-        remove_leftovers_in(library, folder.bytes, alone);
+        remove_leftovers_in(library, folder.bytes);
     tn_buffer_free(&folder);
 }
 
 /* ---- the lock ---- */
 
-static tn_status wait_for_lock(tn_library *library, const tn_os_file *lock, unsigned busy_ms, bool *alone, tn_error *err)
+static tn_status no_locks(const tn_library *library, tn_error *err)
+{
+    tn_fail(err, TN_UNAVAILABLE, "this file system has no locks, and a library that is written to needs them: keep it on "
+                                 "another one");
+    tn_error_at_file(err, library->path.bytes);
+    return TN_UNAVAILABLE;
+}
+
+static tn_status wait_for_lock(tn_library *library, const tn_os_file *lock, unsigned busy_ms, tn_error *err)
 {
     for (unsigned waited = 0;; waited += STEP_MS) {
         tn_status status = tn_os_lock(lock, 0, NULL);
-        if (status != TN_BUSY) {
-            *alone = status == TN_OK;
-            return TN_OK;
-        }
+        if (status == TN_UNAVAILABLE)
+            return no_locks(library, err);
+        if (status != TN_BUSY)
+            return status == TN_OK ? TN_OK : tn_os_lock(lock, 0, err);
         if (tn_context_cancelled(library->context))
             return tn_fail(err, TN_CANCELLED, "cancelled while another program made the library");
         if (waited >= busy_ms)
@@ -101,22 +100,21 @@ static tn_status wait_for_lock(tn_library *library, const tn_os_file *lock, unsi
 
 tn_status tn_making_begin(tn_library *library, unsigned busy_ms, tn_making *out, tn_error *err)
 {
-    tn_making making = {.alone = false};
+    tn_making making = {0};
     TN_TRY(tn_os_open(library->lock_path.bytes, TN_OS_WRITE | TN_OS_CREATE, &making.lock, err));
-    tn_status status = wait_for_lock(library, &making.lock, busy_ms, &making.alone, err);
+    tn_status status = wait_for_lock(library, &making.lock, busy_ms, err);
     if (status != TN_OK) {
         tn_os_close(&making.lock);
         return status;
     }
-    remove_leftovers(library, making.alone);
+    remove_leftovers(library);
     *out = making;
     return TN_OK;
 }
 
 void tn_making_end(tn_making *making)
 {
-    if (making->alone)
-        tn_os_unlock(&making->lock, 0);
+    tn_os_unlock(&making->lock, 0);
     tn_os_close(&making->lock);
 }
 
@@ -142,10 +140,8 @@ static tn_status set_aside(tn_library *library, const char *tail, tn_error *err)
     return status;
 }
 
-tn_status tn_making_set_aside(tn_library *library, const tn_making *making, tn_error *err)
+tn_status tn_making_set_aside(tn_library *library, tn_error *err)
 {
-    if (!making->alone)
-        return TN_OK;
     TN_TRY(set_aside(library, "-wal", err));
     return set_aside(library, "-journal", err);
 }

@@ -1,8 +1,8 @@
 /* Only one process at a time makes a library, or brings one to another version.
  *
- *   N1  Who does it holds byte 0 of LIBRARY-lock (jobs have the others). Where there are no locks it is done without.
+ *   N1  Who does it holds byte 0 of LIBRARY-lock (jobs have the others). Where there are no locks nothing is made.
  *   N2  What a process that died at such work left beside the library belongs to nobody while the lock is held, and is
- *       removed; without a lock, when it is older than an hour.
+ *       removed.
  *   N3  A log or journal that lies beside a library that is not there is never taken for the new one's: it gets another
  *       name, for it may hold what somebody wants back.
  */
@@ -13,13 +13,13 @@
 
 typedef struct tn_making {
     tn_os_file lock;
-    bool alone; /* the lock is held */
 } tn_making;
 
-/* Wait up to `busy_ms` for others, then TN_LOCKED. The library's folder must be there. */
+/* Wait up to `busy_ms` for others, then TN_LOCKED. TN_UNAVAILABLE where the file system has no locks: SQLite could not
+ * work there either. The library's folder must be there. */
 tn_status tn_making_begin(tn_library *library, unsigned busy_ms, tn_making *out, tn_error *err);
 void tn_making_end(tn_making *making);
-/* N3. The library is not there, and `making` is alone; else nothing is done. */
-tn_status tn_making_set_aside(tn_library *library, const tn_making *making, tn_error *err);
+/* N3. The library is not there, and the lock is held. */
+tn_status tn_making_set_aside(tn_library *library, tn_error *err);
 
 #endif

@@ -132,8 +132,8 @@ static tn_status make_named(tn_library *library, const tn_place *place, const tn
 }
 
 /* Another process may have made it while this one waited. */
-static tn_status make_alone(tn_library *library, const tn_making *making, const tn_place *folder,
-                            const tn_migration *migrations, int count, tn_error *err)
+static tn_status make_alone(tn_library *library, const tn_place *folder, const tn_migration *migrations, int count,
+                            tn_error *err)
 {
     tn_place place;
     TN_TRY(tn_place_look(library->path.bytes, &place, err));
@@ -141,7 +141,7 @@ static tn_status make_alone(tn_library *library, const tn_making *making, const 
         return TN_OK;
     place.weak = folder->weak;
     place.scant = folder->scant;
-    TN_TRY(tn_making_set_aside(library, making, err));
+    TN_TRY(tn_making_set_aside(library, err));
     return make_named(library, &place, migrations, count, err);
 }
 
@@ -151,7 +151,7 @@ static tn_status make_new(tn_library *library, tn_place *place, unsigned busy_ms
     tn_making making;
     TN_TRY(make_folder_of(library, place, err));
     TN_TRY(tn_making_begin(library, busy_ms, &making, err));
-    tn_status status = make_alone(library, &making, place, migrations, count, err);
+    tn_status status = make_alone(library, place, migrations, count, err);
     tn_making_end(&making);
     return status;
 }
@@ -168,7 +168,7 @@ static bool can_write(tn_library *library)
     if (tn_os_open(library->lock_path.bytes, TN_OS_WRITE | TN_OS_CREATE, &file, NULL) != TN_OK)
         return false;
     tn_os_close(&file);
-    return true;
+    return tn_place_has_locks(library->lock_path.bytes);
 }
 
 /* The version again, now that SQLite has added what lies in the write-ahead log. A newer library is let go without

@@ -122,6 +122,18 @@ static tn_status read_header(const tn_os_file *file, const char *path, tn_place 
     return TN_OK;
 }
 
+#define PROBE_SLOT ((uint64_t)INT64_MAX - 1) /* nobody's, and never kept: closing lets go of it */
+
+bool tn_place_has_locks(const char *lock_path)
+{
+    tn_os_file file = {0};
+    if (tn_os_open(lock_path, TN_OS_WRITE, &file, NULL) != TN_OK)
+        return true;
+    tn_status status = tn_os_lock(&file, PROBE_SLOT, NULL);
+    tn_os_close(&file);
+    return status != TN_UNAVAILABLE;
+}
+
 tn_status tn_place_look(const char *path, tn_place *out, tn_error *err)
 {
     tn_os_file file = {0};

@@ -24,6 +24,9 @@ tn_status tn_place_look(const char *path, tn_place *out, tn_error *err);
 /* The same, and refuse what this program must not touch: TN_NOT_A_LIBRARY, and TN_NEWER above `version`. */
 tn_status tn_place_check(const char *path, int version, tn_place *out, tn_error *err);
 
+/* Whether the file system of a lock file has locks at all. True where the file cannot be opened to ask. */
+bool tn_place_has_locks(const char *lock_path);
+
 /* Make durable what files are called in the folder of `path`: after one of them got or lost a name. */
 tn_status tn_place_settle(const char *path, tn_memory_source *memory, tn_error *err);
 

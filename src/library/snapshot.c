@@ -144,7 +144,9 @@ static bool log_has_bytes(tn_library *library)
 tn_status tn_snapshot_open(tn_library *library, unsigned busy_ms, tn_error *err)
 {
     tn_error found;
-    tn_status status = try_open(library, library->path.bytes, SQLITE_OPEN_READONLY, busy_ms, &found);
+    tn_status status = TN_IO; /* where there are no locks SQLite would wait for them */
+    if (tn_place_has_locks(library->lock_path.bytes))
+        status = try_open(library, library->path.bytes, SQLITE_OPEN_READONLY, busy_ms, &found);
     if (status == TN_IO || status == TN_READ_ONLY || status == TN_PERMISSION)
         return log_has_bytes(library) ? open_copy(library, busy_ms, err) : open_immutable(library, busy_ms, err);
     if (status != TN_OK && err != NULL)

@@ -284,6 +284,30 @@ static void on_a_network_file_system_one_process_has_it_without_a_log_beside_it(
     tn_os_set_hooks(NULL);
 }
 
+static void make_scant(void *user, const char *path, tn_os_info *info)
+{
+    (void)user;
+    (void)path;
+    info->scant_maps = true;
+}
+
+static void where_maps_are_scant_there_is_no_log_and_others_may_open_it_too(void **state)
+{
+    (void)state;
+    tn_library_close(open_library(NULL)); /* with a log: it was made elsewhere, and then carried there */
+    tn_os_hooks hooks = {.alter_info = make_scant};
+    tn_os_set_hooks(&hooks);
+    tn_library *library = open_library(NULL), *second = open_library(NULL);
+    assert_int_equal(ask(library, "SELECT journal_mode = 'delete' FROM pragma_journal_mode"), 1);
+    put_weights(at("a.safetensors"), 4);
+    import_quietly(library, "a.safetensors", NULL);
+    assert_int_equal(ask(second, "SELECT count(*) FROM models"), 1);
+    assert_false(is_there(at("library.db-wal")) || is_there(at("library.db-shm")));
+    tn_library_close(library);
+    tn_library_close(second);
+    tn_os_set_hooks(NULL);
+}
+
 /* ---- read only ---- */
 
 static bool keep_one(void *user, const tn_record *record)
@@ -357,6 +381,7 @@ int main(void)
         TEST(a_library_that_another_holds_is_locked_not_damaged),
         TEST(a_library_held_exclusively_is_locked),
         TEST(on_a_network_file_system_one_process_has_it_without_a_log_beside_it),
+        TEST(where_maps_are_scant_there_is_no_log_and_others_may_open_it_too),
         TEST(a_library_opened_to_be_read_lists_and_refuses_to_write),
         TEST(reading_what_is_not_there_makes_nothing),
         TEST(a_damaged_page_is_a_damaged_library),
