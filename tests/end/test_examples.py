@@ -42,6 +42,18 @@ class Examples(unittest.TestCase):
     def test_many(self):
         self.assertEqual(self.said("many"), "rows view\nthree view\n")
 
+    def test_convert(self):
+        self.assertEqual(self.said("convert", "three"), "0, the first of 3\n")
+        self.assertEqual(self.said("convert", "rows"), f"{DATA[0]}, the first of 30\n")
+
+    def test_save(self):
+        new = Path(self.folder.name) / "b.safetensors"
+        for path in (new, self.file):
+            self.said("save", "three", path)
+            header = b'{"three":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}'
+            header += b" " * (-len(header) % 8)
+            self.assertEqual(path.read_bytes(), struct.pack("<Q", len(header)) + header + DATA[30:])
+
     def test_each_is_under_thirty_lines_of_code(self):
         for source in SOURCES.glob("*.c"):
             lines = [line for line in source.read_text().splitlines() if line.strip() not in ("", "{", "}")]
