@@ -29,6 +29,7 @@ SEARCHES = {
     "a filter alone": "tag:favourite",
     "ten digits of a hash": "",
     "two letters": "xl",
+    "two letters that are nowhere": "zq",
 }
 WORDS = """portrait landscape watercolor anime detail realism vintage neon cyber forest ocean castle dragon knight robot
 cinematic pastel sketch ink oil baroque gothic minimal retro synth lace velvet marble bronze copper silver golden autumn

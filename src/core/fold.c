@@ -37,12 +37,32 @@ uint32_t tn_fold_point(uint32_t point)
     return point;
 }
 
+#define EACH(byte) ((uint64_t)0x0101010101010101u * (byte))
+
+/* Eight bytes at once where all are ASCII: adding 128 - 'A' sets a byte's top bit from 'A' on, adding 127 - 'Z' behind 'Z'. */
+static bool fold_eight(char *out, const char *bytes)
+{
+    uint64_t eight;
+    memcpy(&eight, bytes, sizeof eight);
+    if ((eight & EACH(0x80)) != 0)
+        return false;
+    uint64_t capitals = ((eight + EACH(0x80 - 'A')) ^ (eight + EACH(0x7F - 'Z'))) & EACH(0x80);
+    eight |= capitals >> 2; /* 0x20 apart */
+    memcpy(out, &eight, sizeof eight);
+    return true;
+}
+
 void tn_fold_append(tn_buffer *out, const char *bytes, size_t size)
 {
     char *room = tn_buffer_reserve(out, size + 8); /* folding makes no character of these ranges longer */
     for (size_t at = 0; room != NULL && at < size;) {
         size_t length;
-        if ((unsigned char)bytes[at] < 0x80) { /* nearly all of it is */
+        if (size - at >= 8 && fold_eight(out->bytes + out->size, bytes + at)) { /* nearly all of it is */
+            out->size += 8;
+            at += 8;
+            continue;
+        }
+        if ((unsigned char)bytes[at] < 0x80) {
             char c = bytes[at++];
             out->bytes[out->size++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
             continue;

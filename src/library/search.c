@@ -177,24 +177,35 @@ static tn_status by_first_letters(search *s, tn_error *err)
     return look_at_rows(s, &q, look_at_id, err);
 }
 
-/* Ask the index, or go through all words where none is long enough for it. */
+/* No word is long enough for the index: go through all of them, past what has nothing like the first. */
+static tn_status by_short_words(search *s, bool names, tn_error *err)
+{
+    char like[TN_SEARCH_LIKE_SIZE];
+    tn_sql q = tn_sql_start(&s->library->db, names ? TN_QUERY_SEARCH_ALL_NAMES : TN_QUERY_SEARCH_ALL_TEXTS);
+    if (tn_search_like(&s->words, like))
+        tn_sql_text(&q, like, strlen(like));
+    else
+        tn_sql_null(&q);
+    return look_at_rows(s, &q, names ? look_at_name : look_at_text, err);
+}
+
+static tn_status by_index(search *s, bool names, tn_text match, tn_error *err)
+{
+    tn_sql q = tn_sql_start(&s->library->db, names ? TN_QUERY_SEARCH_NAMES : TN_QUERY_SEARCH_TEXTS);
+    tn_sql_text(&q, match.bytes, match.size);
+    return look_at_rows(s, &q, names ? look_at_name : look_at_text, err);
+}
+
 static tn_status by_words(search *s, bool names, tn_error *err)
 {
     tn_buffer match;
     tn_buffer_init(&match, s->library->memory, TN_SEARCH_MATCH_MAX);
     tn_search_match_all(&match, &s->words, !names);
     tn_status status = tn_buffer_status(&match, err);
-    bool indexed = match.size > 0;
-    if (status == TN_OK && names && !indexed) {
-        tn_sql q = tn_sql_start(&s->library->db, TN_QUERY_SEARCH_ALL_NAMES);
-        status = look_at_rows(s, &q, look_at_name, err);
-    } else if (status == TN_OK) {
-        tn_query query = names ? TN_QUERY_SEARCH_NAMES : indexed ? TN_QUERY_SEARCH_TEXTS : TN_QUERY_SEARCH_ALL_TEXTS;
-        tn_sql q = tn_sql_start(&s->library->db, query);
-        if (indexed)
-            tn_sql_text(&q, match.bytes, match.size);
-        status = look_at_rows(s, &q, names ? look_at_name : look_at_text, err);
-    }
+    if (status == TN_OK && match.size > 0)
+        status = by_index(s, names, (tn_text){match.bytes, match.size}, err);
+    else if (status == TN_OK)
+        status = by_short_words(s, names, err);
     tn_buffer_free(&match);
     return status;
 }

@@ -223,3 +223,26 @@ void tn_search_match_all(tn_buffer *out, const tn_search_words *words, bool filt
     match_marked(out, words->filter.base, 2);
     match_marked(out, words->filter.type, 3);
 }
+
+static bool is_plain(tn_text folded)
+{
+    return folded.size < TN_SEARCH_GRAM && strspn(folded.bytes, "abcdefghijklmnopqrstuvwxyz0123456789") == folded.size;
+}
+
+/* LIKE knows capitals of ASCII alone, and the long s of old print is an s as well: it is let pass as any character. */
+bool tn_search_like(const tn_search_words *words, char out[TN_SEARCH_LIKE_SIZE])
+{
+    size_t size = 0;
+    for (size_t i = 0; i < words->count; i++) {
+        tn_text word = words->folded[i];
+        if (!is_plain(word))
+            continue;
+        out[size++] = '%';
+        for (size_t at = 0; at < word.size; at++)
+            out[size++] = word.bytes[at] == 's' ? '_' : word.bytes[at];
+        out[size++] = '%';
+        out[size] = '\0';
+        return true;
+    }
+    return false;
+}

@@ -9,6 +9,7 @@
 #define TN_SEARCH_TEXT_MAX 1000u /* bytes of what is searched for */
 #define TN_SEARCH_WORDS_MAX 32u
 #define TN_SEARCH_MATCH_MAX 65536u
+#define TN_SEARCH_LIKE_SIZE 5 /* of a pattern: one or two letters between % and %, and a NUL */
 
 /* What a list or search is narrowed to; empty: anything. */
 typedef struct tn_filter {
@@ -42,5 +43,8 @@ void tn_search_match(tn_buffer *out, tn_text word);
 /* The same for every word, and with `filters` for the exact words between their marks. Appends nothing when no word is
  * long enough. */
 void tn_search_match_all(tn_buffer *out, const tn_search_words *words, bool filters);
+/* A pattern for LIKE that every text with the first word of plain letters and digits fits, in any case; false where there is
+ * no such word. Only for words of which none is long enough for the index. */
+bool tn_search_like(const tn_search_words *words, char out[TN_SEARCH_LIKE_SIZE]);
 
 #endif

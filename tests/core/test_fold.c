@@ -2,6 +2,7 @@
  * Unicode 15 (status C and S), as Python's str.casefold gives them too. */
 #include "support/check.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "core/fold.h"
@@ -60,6 +61,31 @@ static void folding_keeps_what_is_no_utf_8(void **state)
     assert_int_equal(atomic_load(&budget.used), 0);
 }
 
+/* Every character of ASCII at every place of eight bytes, against the C library's tolower in the C locale. */
+static void eight_bytes_are_folded_as_one(void **state)
+{
+    (void)state;
+    tn_budget budget;
+    tn_budget_init(&budget, 1 << 16);
+    tn_memory_source memory = {tn_allocator_system(), &budget};
+    tn_buffer out;
+    tn_buffer_init(&out, &memory, 1000);
+    for (int c = 0; c < 128; c++) {
+        for (size_t place = 0; place < 8; place++) {
+            char text[8];
+            for (size_t i = 0; i < sizeof text; i++)
+                text[i] = (char)((c + (int)i * 31) % 128);
+            text[place] = (char)c;
+            tn_buffer_clear(&out);
+            tn_fold_append(&out, text, sizeof text);
+            assert_int_equal(out.size, sizeof text);
+            for (size_t i = 0; i < sizeof text; i++)
+                assert_int_equal(out.bytes[i], tolower(text[i]));
+        }
+    }
+    tn_buffer_free(&out);
+}
+
 static void characters_are_counted_not_bytes(void **state)
 {
     (void)state;
@@ -74,6 +100,7 @@ int main(void)
         cmocka_unit_test(capitals_and_small_letters_are_the_same),
         cmocka_unit_test(texts_are_compared_by_characters),
         cmocka_unit_test(folding_keeps_what_is_no_utf_8),
+        cmocka_unit_test(eight_bytes_are_folded_as_one),
         cmocka_unit_test(characters_are_counted_not_bytes),
     };
     return cmocka_run_group_tests_name("core.fold", tests, NULL, NULL);

@@ -98,6 +98,12 @@ static void short_words_are_found_too(void **state)
     assert_string_equal(found(library, "\xe4\xb8\xad\xe6\x96\x87", 0), "5"); /* two characters of six bytes */
     assert_string_equal(found(library, "po kn", 0), "2");
     assert_string_equal(found(library, "kn portrait", 0), "2");
+    assert_string_equal(found(library, "DE", 0), "3");
+    assert_string_equal(found(library, "zq", 0), "");
+    change(library, "UPDATE models SET note = 'Ma\xc5\xbf\xc5\xbfwerk' WHERE id = 5"); /* with long s: CaseFolding.txt */
+    assert_string_equal(found(library, "SW", 0), "5");
+    assert_string_equal(found(library, "ss", 0), "5");
+    assert_string_equal(found(library, "as er", 0), "1 5");
 }
 
 static void a_hash_finds_its_model_by_its_first_digits(void **state)
@@ -198,7 +204,8 @@ static void the_index_finds_what_a_scan_finds(void **state)
 {
     (void)state;
     static const char *const words[] = {"wat", "erc", "portrait", "ight", "/m/", "safetensors", ".gguf", "ora", "dxl", "dev",
-                                        "gui", "3.5", "100", "_\"q", "etoile.", "fav", "ites", "armour", "sd-", "ux", "m/l"};
+                                        "gui", "3.5", "100", "_\"q", "etoile.", "fav", "ites", "armour", "sd-", "ux", "m/l",
+                                        "s", "sd", "-1", "k", "q", "0%", "/m", ".s", "a", "es", "x"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         char sql[512];
         kept k = {.count = 0};

@@ -609,9 +609,9 @@ SELECT w.model, w.name FROM words_names JOIN words w ON w.model = words_names.ro
 -- name: search_texts
 SELECT w.model, w.name, w.text FROM words_texts JOIN words w ON w.model = words_texts.rowid WHERE words_texts MATCH ?1
 -- name: search_all_names
-SELECT id, name FROM models INDEXED BY models_by_name ORDER BY name COLLATE NOCASE, id
+SELECT id, name FROM models INDEXED BY models_by_name WHERE ?1 IS NULL OR name LIKE ?1 ORDER BY name COLLATE NOCASE, id
 -- name: search_all_texts
-SELECT model, name, text FROM words ORDER BY model
+SELECT model, name, text FROM words WHERE ?1 IS NULL OR text LIKE ?1 OR name LIKE ?1 ORDER BY model
 -- name: search_filter
 SELECT 1 FROM models m WHERE id = ?6 AND (?1 IS NULL OR type = ?1) AND (?2 IS NULL OR base = ?2)
   AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR presence = ?5)
