@@ -374,10 +374,10 @@ tn_status tn_source_view(tn_source *source, uint64_t offset, size_t size, void (
     TN_TRY(tn_context_check(source->context, err));
     TN_TRY(check_range(source, offset, size, err));
     *done = false;
-    if (source->bytes != NULL || !tn_os_can_guard() ||
+    if (source->bytes != NULL || !tn_os_can_guard() || !tn_os_is_cached(&source->file, offset, size) ||
         tn_os_window_open(&source->file, offset, size, &v.window, NULL) != TN_OK)
         return TN_OK;
-    bool whole = tn_os_window_is_cached(&v.window) && tn_os_guarded(&v.window, look, &v);
+    bool whole = tn_os_guarded(&v.window, look, &v);
     tn_os_window_close(&v.window);
     TN_TRY(check_handle(source, err));
     *done = whole;

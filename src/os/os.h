@@ -82,7 +82,8 @@ tn_os_disk tn_os_disk_of(const tn_os_file *file);
  * address are multiples of TN_OS_DIRECT_ALIGN of. TN_UNSUPPORTED where there is none; a read of it may fail where
  * another would not, and is then to be done in the ordinary way. */
 tn_status tn_os_open_direct(const tn_os_file *file, tn_os_file *out, tn_error *err);
-/* tn_os_window_is_cached of these bytes of a file, as far as it goes. */
+/* Whether all these bytes of a file, as far as it goes, are in the system's cache, so that looking at them costs no disk.
+ * True where that cannot be told. */
 bool tn_os_is_cached(const tn_os_file *file, uint64_t offset, size_t size);
 /* Tell that the file is going to be read from its beginning to its end, so that the system reads further ahead. */
 void tn_os_read_in_order(const tn_os_file *file);
@@ -203,8 +204,6 @@ typedef struct tn_os_window {
 /* Map `size` bytes at any `offset`. The window must end within the file (TN_TRUNCATED). */
 tn_status tn_os_window_open(const tn_os_file *file, uint64_t offset, size_t size, tn_os_window *out, tn_error *err);
 void tn_os_window_close(tn_os_window *window);
-/* Whether all of it is in the system's cache, so that looking at it costs no disk. True where that cannot be told. */
-bool tn_os_window_is_cached(const tn_os_window *window);
 /* Whether tn_os_guarded works: in a program that has called tn_os_begin_program, and still is the one that is asked about
  * faults, on POSIX. On Windows an open window keeps others from shortening or removing the file, so none is offered. */
 bool tn_os_can_guard(void);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #else
@@ -128,50 +129,82 @@ tn_status tn_os_open_direct(const tn_os_file *file, tn_os_file *out, tn_error *e
     return tn_fail(err, TN_UNSUPPORTED, "this file cannot be read past the system's cache");
 }
 
+/* ---- what is in the cache ---- */
+
 #ifdef __linux__
 
+#ifdef __NR_cachestat
+#define CACHESTAT __NR_cachestat
+#else
+#define CACHESTAT 451 /* on every architecture but Alpha and MIPS; older headers do not have it */
+#endif
 #define PAGES_MAX 1024u /* asked about at once */
 
-/* The pages are asked for without being touched. */
-bool tn_os_window_is_cached(const tn_os_window *window)
+typedef enum cached { CACHED_UNKNOWN, CACHED, NOT_CACHED } cached;
+
+/* Ask for a count of the pages, of which large ones are counted at once: a hundredth of what asking for each costs. Linux
+ * 6.5 and later have it (cachestat(2)), and may refuse it to who could not write the file. */
+static cached count_pages(const tn_os_file *file, uint64_t offset, size_t size)
+{
+    struct {
+        uint64_t offset, size;
+    } range = {offset, size};
+    struct {
+        uint64_t cache, dirty, writeback, evicted, recently_evicted;
+    } found = {0};
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (syscall(CACHESTAT, file->fd, &range, &found, 0) != 0)
+        return CACHED_UNKNOWN;
+    return found.cache == (offset + size - 1) / page - offset / page + 1 ? CACHED : NOT_CACHED;
+}
+
+/* The pages of a window, without touching them. */
+static cached ask_each_page(const tn_os_window *window)
 {
     unsigned char in_memory[PAGES_MAX];
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (window->base_size + page - 1) / page;
     for (size_t from = 0; from < pages; from += PAGES_MAX) {
         size_t count = pages - from < PAGES_MAX ? pages - from : PAGES_MAX;
         if (mincore((char *)window->base + from * page, count * page, in_memory) != 0)
-            return true;
+            return CACHED_UNKNOWN;
         for (size_t i = 0; i < count; i++)
             if ((in_memory[i] & 1) == 0)
-                return false;
+                return NOT_CACHED;
     }
-    return true;
+    return CACHED;
 }
 
-#else
-
-bool tn_os_window_is_cached(const tn_os_window *window)
+static cached look_up(const tn_os_file *file, uint64_t offset, size_t size)
 {
-    (void)window;
-    return true;
+    tn_os_window window;
+    cached answer = count_pages(file, offset, size);
+    if (answer != CACHED_UNKNOWN || tn_os_window_open(file, offset, size, &window, NULL) != TN_OK)
+        return answer;
+    answer = ask_each_page(&window);
+    tn_os_window_close(&window);
+    return answer;
 }
-
-#endif
 
 bool tn_os_is_cached(const tn_os_file *file, uint64_t offset, size_t size)
 {
     struct stat st;
-    tn_os_window window;
-    if (fstat(file->fd, &st) != 0 || offset >= (uint64_t)st.st_size)
+    if (size == 0 || fstat(file->fd, &st) != 0 || offset >= (uint64_t)st.st_size)
         return true;
     uint64_t left = (uint64_t)st.st_size - offset;
-    size = size < left ? size : (size_t)left;
-    if (tn_os_window_open(file, offset, size, &window, NULL) != TN_OK)
-        return true;
-    bool cached = tn_os_window_is_cached(&window);
-    tn_os_window_close(&window);
-    return cached;
+    return look_up(file, offset, size < left ? size : (size_t)left) != NOT_CACHED;
 }
+
+#else
+
+bool tn_os_is_cached(const tn_os_file *file, uint64_t offset, size_t size)
+{
+    (void)file;
+    (void)offset;
+    (void)size;
+    return true;
+}
+
+#endif
 
 /* ---- hints ---- */
 

@@ -65,12 +65,6 @@ void tn_os_window_close(tn_os_window *window)
     *window = (tn_os_window){0};
 }
 
-bool tn_os_window_is_cached(const tn_os_window *window)
-{
-    (void)window;
-    return true;
-}
-
 bool tn_os_can_guard(void)
 {
     return false;
