@@ -153,7 +153,7 @@ TN_API void tn_import_summary_destroy(tn_import_summary *summary); /* NULL accep
 
 typedef struct tn_root {
     tn_text path;        /* bytes */
-    bool away;           /* its folder is not there, or is the mount point of a disk that is not */
+    bool away;           /* its folder is not there or does not answer, or is the mount point of a disk that is not there */
     uint64_t models, bytes; /* known below it, but for missing ones */
     int64_t scanned_ns;  /* Unix epoch; 0: never */
 } tn_root;

@@ -69,6 +69,8 @@ static tn_status to_file(exporting *e, tn_library *library, const char *path, tn
             status = tn_os_rename(name.bytes, path, true, err);
         if (status != TN_OK)
             tn_os_remove(name.bytes, NULL);
+        else
+            status = tn_os_sync_above(path, err);
     }
     tn_buffer_free(&name);
     return status;

@@ -186,11 +186,11 @@ static tn_status check_version(tn_db *db, int count, tn_error *err)
     return TN_NEWER;
 }
 
-/* In exclusive mode the first write takes the lock and keeps it, so that a second machine is refused at once. The journal
- * is not removed then but emptied and flushed, so that FULL makes a transaction durable. */
+static const char local_settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
 /* SQLite shares the index of a write-ahead log between processes in a map, which must not be where maps are scant. */
 static const char scant_settings[] = "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;";
-static const char local_settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
+/* In exclusive mode the first write takes the lock and keeps it, so that a second machine is refused at once. The journal
+ * is not removed then but emptied and flushed, so that FULL makes a transaction durable. */
 static const char network_settings[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE;"
                                        "PRAGMA synchronous = FULL; BEGIN EXCLUSIVE; COMMIT;";
 static const char shared_settings[] = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000;"

@@ -61,15 +61,20 @@ tn_status tn_root_rows_load(tn_root_rows *rows, tn_library *library, tn_error *e
     return status;
 }
 
+bool tn_root_is_gone(tn_status status, const tn_os_info *info)
+{
+    if (status == TN_OK)
+        return info->kind != TN_OS_FOLDER;
+    return status == TN_NOT_FOUND || status == TN_NOT_A_FILE || status == TN_IO || status == TN_CHANGED;
+}
+
 bool tn_root_is_away(const tn_root_row *row)
 {
     tn_os_info info;
     tn_status status = tn_os_info_at(row->path.bytes, true, &info, NULL);
-    if (status != TN_OK)
-        return status == TN_NOT_FOUND || status == TN_NOT_A_FILE || row->away_ns != 0;
-    if (info.kind != TN_OS_FOLDER)
+    if (tn_root_is_gone(status, &info))
         return true;
-    return row->away_ns != 0 && row->has_device && info.device != row->device;
+    return row->away_ns != 0 && (status != TN_OK || (row->has_device && info.device != row->device));
 }
 
 /* ---- the list ---- */

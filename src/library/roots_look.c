@@ -1,5 +1,6 @@
-/* Which of the roots that an import has to do with are here. One whose folder is not there is away, and so is an empty
- * folder on another disk than the root was on: a mount point whose disk is not plugged in. */
+/* Which of the roots that an import has to do with are here. One whose folder is not there is away, or whose file system
+ * does not answer, and so is an empty folder on another disk than the root was on: a mount point whose disk is not plugged
+ * in. */
 #include <string.h>
 
 #include "library/import_inside.h"
@@ -125,7 +126,7 @@ static void look(tn_import *import, tn_import_root *root)
     tn_os_info info;
     tn_status status = tn_os_info_at(root->path.bytes, true, &info, NULL);
     root->state = TN_ROOT_UNKNOWN;
-    if (status == TN_NOT_FOUND || status == TN_NOT_A_FILE || (status == TN_OK && info.kind != TN_OS_FOLDER)) {
+    if (tn_root_is_gone(status, &info)) {
         root->state = TN_ROOT_AWAY;
         return;
     }

@@ -19,7 +19,7 @@ static tn_status status_of_io(tn_db *db, int code)
         return TN_NO_MEMORY;
     if (code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS) /* it ends within a page */
         return TN_LIBRARY_DAMAGED;
-    if (db->handle != NULL && sqlite3_system_errno(db->handle) == ENOSPC)
+    if (db->handle != NULL && tn_os_means_full(sqlite3_system_errno(db->handle)))
         return TN_NO_SPACE;
     return TN_IO;
 }

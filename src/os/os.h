@@ -13,6 +13,10 @@
 #include "core/memory.h"
 #include "core/buffer.h"
 
+/* Whether a number that the system gave to others for a failure (errno; on Windows that of GetLastError) says that a disk
+ * or a quota is full. */
+bool tn_os_means_full(int number);
+
 /* ---- files ---- */
 
 typedef struct tn_os_file {
@@ -125,6 +129,8 @@ tn_status tn_os_remove_folder(const char *path, tn_error *err); /* an empty one 
 /* Rename within one file system (across: TN_UNAVAILABLE). `replace` false: TN_EXISTS when `to` is there, without a race where the system can. */
 tn_status tn_os_rename(const char *from, const char *to, bool replace, tn_error *err);
 tn_status tn_os_sync_folder(const char *path, tn_error *err); /* TN_OK where the system has no such thing */
+/* The same for the folder that `path` is in. One that may be written to but not looked into cannot be, and is passed over. */
+tn_status tn_os_sync_above(const char *path, tn_error *err);
 /* A finished and flushed file gets the name of another, which may be open and keeps its bytes for who has it open. On
  * Windows, where such a file cannot be replaced: old aside, new in, old away, as below. The folder is not flushed. */
 tn_status tn_os_put_in_place(const char *temporary, const char *path, tn_error *err);

@@ -10,7 +10,5 @@
 /* Fill `err` for the system call `what` that failed with errno `number`. `path` may be NULL. The
  * one place where an errno becomes a status. */
 tn_status tn_os_fail_errno(tn_error *err, int number, const char *what, const char *path);
-/* Flush the folder that `path` is in. One that may be written to but not looked into cannot be, and is passed over. */
-tn_status tn_os_sync_above(const char *path, tn_error *err);
 
 #endif

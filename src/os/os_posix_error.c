@@ -48,10 +48,32 @@ static tn_status status_of(int number)
     return TN_IO;
 }
 
+bool tn_os_means_full(int number)
+{
+    return status_of(number) == TN_NO_SPACE;
+}
+
+/* What is said instead of a number where a server, or the wire to it, is gone. */
+static bool is_cut_off(int number)
+{
+    switch (number) {
+    case ENOTCONN: /* also of a FUSE file system whose program ended */
+    case ENOLINK:
+    case ETIMEDOUT:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ENETUNREACH: return true;
+    default: return false;
+    }
+}
+
 tn_status tn_os_fail_errno(tn_error *err, int number, const char *what, const char *path)
 {
     tn_status status = status_of(number);
-    if (status == TN_IO) /* says little by itself */
+    if (status == TN_IO && is_cut_off(number))
+        tn_fail(err, status, "%s: the file system behind this path does not answer", tn_status_text(status));
+    else if (status == TN_IO) /* says little by itself */
         tn_fail(err, status, "%s (%s: errno %d)", tn_status_text(status), what, number);
     else
         tn_fail(err, status, "%s", tn_status_text(status));

@@ -118,7 +118,7 @@ static tn_status use_home(trash *t, const char *path, tn_error *err)
     snprintf(t->from, sizeof t->from, "%s", path);
     if (ensure_parents(t->base) && ensure_base(t->base))
         return TN_OK;
-    if (errno == ENOSPC)
+    if (tn_os_means_full(errno))
         return tn_os_fail_errno(err, errno, "mkdir", t->base);
     tn_fail(err, TN_UNAVAILABLE, "the trash cannot be used: it must be a folder of yours alone");
     tn_error_at_file(err, t->base);
@@ -185,7 +185,7 @@ static tn_status choose(const char *path, trash *t, const char **name, tn_error 
         return use_home(t, path, err);
     find_top(folder, st.st_dev, top);
     if (!use_shared(t, top) && !use_own(t, top))
-        return errno == ENOSPC ? tn_os_fail_errno(err, errno, "mkdir", t->base) : no_trash(path, err);
+        return tn_os_means_full(errno) ? tn_os_fail_errno(err, errno, "mkdir", t->base) : no_trash(path, err);
     const char *below = folder + (strcmp(top, "/") == 0 ? 0 : strlen(top));
     below += *below == '/';
     bool fits = below[0] == 0 ? join(inside, "", *name) : join(inside, below, *name);

@@ -60,10 +60,29 @@ static tn_status status_of(DWORD code)
     return TN_IO;
 }
 
+bool tn_os_means_full(int number)
+{
+    return status_of((DWORD)number) == TN_NO_SPACE;
+}
+
+static bool is_cut_off(DWORD code)
+{
+    switch (code) {
+    case ERROR_NETNAME_DELETED:
+    case ERROR_UNEXP_NET_ERR:
+    case ERROR_NETWORK_UNREACHABLE:
+    case ERROR_HOST_UNREACHABLE:
+    case ERROR_SEM_TIMEOUT: return true;
+    default: return false;
+    }
+}
+
 tn_status tn_os_fail_win32(tn_error *err, DWORD code, const char *what, const char *path)
 {
     tn_status status = status_of(code);
-    if (status == TN_IO) /* says little by itself */
+    if (status == TN_IO && is_cut_off(code))
+        tn_fail(err, status, "%s: the file system behind this path does not answer", tn_status_text(status));
+    else if (status == TN_IO) /* says little by itself */
         tn_fail(err, status, "%s (%s: error %lu)", tn_status_text(status), what, (unsigned long)code);
     else
         tn_fail(err, status, "%s", tn_status_text(status));

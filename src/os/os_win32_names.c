@@ -85,6 +85,11 @@ tn_status tn_os_sync_folder(const char *path, tn_error *err)
     return TN_OK;
 }
 
+tn_status tn_os_sync_above(const char *path, tn_error *err)
+{
+    return tn_os_sync_folder(path, err);
+}
+
 /* ---- files ---- */
 
 /* A link to a folder is removed as a folder is, without touching what it leads to. */

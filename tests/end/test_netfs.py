@@ -13,7 +13,7 @@ from pathlib import Path
 
 import command
 import trees
-from command import TENURE, Case, arguments, environment, integrity, records, tenure
+from command import TENURE, Case, arguments, environment, integrity, objects, records, tenure
 
 LATENCY_MS = 2
 MODELS = 8
@@ -135,9 +135,9 @@ class NetworkFolder(Case):
                 self.end()
 
     def test_models_of_a_file_system_that_went_are_offline_and_come_back(self):
-        for how in ("unmounted", "dead"):
+        for how in ("unmounted", "dead", "dead and still mounted"):
             with self.subTest(how=how):
-                self.mount()
+                self.mount(*(["stays"] if how == "dead and still mounted" else []))
                 self.library = self.place / f"{how}.db"
                 self.check(self.import_(), 0)
                 if how == "unmounted":
@@ -145,8 +145,10 @@ class NetworkFolder(Case):
                 else:
                     self.server.send_signal(signal.SIGKILL)  # "transport endpoint is not connected"
                     self.server.wait(10)
-                self.check(tenure("scan", library=self.library), 0, 1)
-                self.assertEqual(self.presence(), {"offline"})
+                said = self.check(tenure("scan", library=self.library), 0, 1)
+                self.assertEqual(self.presence(), {"offline"}, said.stdout + said.stderr)
+                self.assertEqual([root["state"] for root in objects(tenure("roots", "--json", library=self.library))], ["away"])
+                self.assertNotIn(b"errno", said.stdout + said.stderr)
                 self.end()
                 self.mount()
                 self.check(tenure("scan", library=self.library), 0)

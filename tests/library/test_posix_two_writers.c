@@ -73,12 +73,14 @@ static void check(void)
     tn_library_close(library);
 }
 
-static void two_imports_and_two_readers_end_well(void **state)
+static void two_imports_and_ten_readers_end_well(void **state)
 {
+    enum { WRITERS = 2, READERS = 10 };
     (void)state;
-    pid_t children[] = {start(import_once, NULL), start(import_once, NULL), start(read_until_all, NULL),
-                        start(read_until_all, NULL)};
-    for (size_t i = 0; i < sizeof children / sizeof children[0]; i++)
+    pid_t children[WRITERS + READERS];
+    for (size_t i = 0; i < WRITERS + READERS; i++)
+        children[i] = start(i < WRITERS ? import_once : read_until_all, NULL);
+    for (size_t i = 0; i < WRITERS + READERS; i++)
         assert_int_equal(end_of(children[i]), 0);
     check();
 }
@@ -114,7 +116,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, library_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(two_imports_and_two_readers_end_well),
+        TEST(two_imports_and_ten_readers_end_well),
         TEST(an_import_killed_at_any_point_is_gone_on_with),
         TEST(one_dies_while_the_other_goes_on),
     };

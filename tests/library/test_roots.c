@@ -203,6 +203,46 @@ static void a_root_that_is_named_and_away_needs_a_look(void **state)
     assert_int_equal(count_presence("offline"), 1);
 }
 
+typedef struct failing {
+    const char *below; /* every call for a path in this folder fails, but of the path's text */
+    tn_status status;
+} failing;
+
+static tn_status fail_below(void *user, const tn_os_call *call)
+{
+    const failing *f = user;
+    return call->operation != TN_OP_PATH && call->path != NULL && strncmp(call->path, f->below, strlen(f->below)) == 0 ? f->status : TN_OK;
+}
+
+static int64_t offline_where_it_fails_with(tn_status status)
+{
+    failing f = {spelled("m"), status};
+    const tn_os_hooks hooks = {.before = fail_below, .user = &f};
+    tn_os_set_hooks(&hooks);
+    bool away = all_roots().away[0];
+    scan_quietly();
+    tn_os_set_hooks(NULL);
+    int64_t offline = count_presence("offline");
+    assert_int_equal(offline, away ? 2 : 0);
+    assert_int_equal(count_presence("present"), 2 - offline);
+    scan_quietly();
+    assert_int_equal(count_presence("present"), 2);
+    return offline;
+}
+
+/* The server of a network share is gone (an I/O error, a stale handle). No permission says nothing about what is there. */
+static void a_root_whose_file_system_does_not_answer_is_away(void **state)
+{
+    (void)state;
+    put_weights(at("m/a.safetensors"), 4);
+    put_folder(at("m/in"));
+    put_weights(at("m/in/b.safetensors"), 5);
+    import_quietly(library, "m", NULL);
+    assert_int_equal(offline_where_it_fails_with(TN_IO), 2);
+    assert_int_equal(offline_where_it_fails_with(TN_CHANGED), 2);
+    assert_int_equal(offline_where_it_fails_with(TN_PERMISSION), 0);
+}
+
 static void a_model_with_a_path_in_a_root_that_is_here_is_not_offline(void **state)
 {
     (void)state;
@@ -460,6 +500,7 @@ int main(void)
         TEST(what_is_no_root_is_not_scanned),
         TEST(a_root_that_is_away_makes_its_models_offline_until_it_is_back),
         TEST(a_root_that_is_named_and_away_needs_a_look),
+        TEST(a_root_whose_file_system_does_not_answer_is_away),
         TEST(a_model_with_a_path_in_a_root_that_is_here_is_not_offline),
         TEST(a_folder_that_vanishes_within_a_root_makes_its_models_missing),
         TEST(an_empty_mount_point_is_away_and_an_emptied_folder_is_not),

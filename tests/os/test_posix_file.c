@@ -3,6 +3,7 @@
 #include "support/scratch.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -459,9 +460,19 @@ static void the_first_interrupt_is_told_and_the_second_ends(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 130);
 }
 
+static void a_disk_or_a_quota_that_is_full_is_known_by_its_number(void **state)
+{
+    (void)state;
+    assert_true(tn_os_means_full(ENOSPC));
+    assert_true(tn_os_means_full(EDQUOT));
+    assert_false(tn_os_means_full(EIO));
+    assert_false(tn_os_means_full(0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_disk_or_a_quota_that_is_full_is_known_by_its_number),
         cmocka_unit_test(pipes_sockets_and_devices_are_refused_without_waiting),
         cmocka_unit_test(a_link_at_the_end_is_refused_only_when_asked),
         cmocka_unit_test(a_loop_of_links_is_an_error_and_no_loop),

@@ -1,9 +1,10 @@
 /* A file system for tests that behaves like one behind a network: FUSE over a folder, with latency, without locks, and
  * with a wire that can be cut.
  *
- *   netfs BACKING MOUNTPOINT LATENCY_MS [no-locks]
+ *   netfs BACKING MOUNTPOINT LATENCY_MS [no-locks] [stays]
  *
- * It stays in the foreground until it is unmounted or killed. While BACKING/.netfs-eio is there every read fails with EIO
+ * It stays in the foreground until it is unmounted or killed. Whoever kills it unmounts it; with `stays` what is mounted
+ * stays without its server, so that every call there fails with ENOTCONN. While BACKING/.netfs-eio is there every read fails with EIO
  * (and the file itself cannot be seen). Nothing is cached by the system, so that each call meets the latency. Tests are
  * alone with it, so paths are passed through as they are. */
 #define FUSE_USE_VERSION 31
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <fuse.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +180,14 @@ static int no_flock(const char *path, struct fuse_file_info *file, int operation
     return -ENOLCK;
 }
 
+static bool has(int argc, char **argv, const char *word)
+{
+    for (int i = 4; i < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     static struct fuse_operations operations = {
@@ -190,10 +200,14 @@ int main(int argc, char **argv)
         return 2;
     backing = argv[1];
     latency_ms = atol(argv[3]);
-    if (argc > 4 && strcmp(argv[4], "no-locks") == 0) {
+    bool stays = has(argc, argv, "stays");
+    if (has(argc, argv, "no-locks")) {
         operations.lock = no_lock;
         operations.flock = no_flock;
     }
-    char *words[] = {argv[0], argv[2], "-f", "-o", "auto_unmount,attr_timeout=0,entry_timeout=0,negative_timeout=0", NULL};
+    char options[] = "attr_timeout=0,entry_timeout=0,negative_timeout=0,auto_unmount";
+    if (stays)
+        options[strlen(options) - strlen(",auto_unmount")] = '\0';
+    char *words[] = {argv[0], argv[2], "-f", "-o", options, NULL};
     return fuse_main(5, words, &operations, NULL);
 }
