@@ -84,6 +84,10 @@ typedef struct tn_index {
 #define TN_LEASE_BACKGROUND 2u  /* give way to every read that is not in the background */
 #define TN_LEASE_DROP_BEHIND 4u /* leave the system's file cache as it was, where the system can (Linux) */
 #define TN_LEASE_LENIENT 8u     /* also from a checkpoint that was found damaged: what is there of it */
+#define TN_LEASE_CONVERT 16u    /* floats become options.dtype while they are read, as tn_convert turns them (convert.h).
+                                 * Integers, booleans and complex numbers stay. TN_UNSUPPORTED for packed floats (F4, F6).
+                                 * No view is given of what is turned. Beside the lease's memory at most 4 MiB a reading
+                                 * thread are needed; for what is gathered, its bytes as they are stored */
 
 typedef struct tn_lease_options {
     size_t size;           /* sizeof(tn_lease_options) */
@@ -95,16 +99,17 @@ typedef struct tn_lease_options {
      * TN_CANCELLED. NULL: nobody is told. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
+    tn_dtype dtype;        /* with CONVERT alone: what floats become */
 } tn_lease_options;
 
-#define TN_LEASE_OPTIONS_INIT {sizeof(tn_lease_options), 0, TN_WAY_AUTOMATIC, NULL, 0, NULL, NULL}
+#define TN_LEASE_OPTIONS_INIT {sizeof(tn_lease_options), 0, TN_WAY_AUTOMATIC, NULL, 0, NULL, NULL, TN_BOOL}
 
 /* Lease a tensor of the checkpoint, or a slice of it, in C order. `tensor` is one of tn_checkpoint_tensors; `options` may
  * be NULL. Only the bytes that are wanted are read, and those between two that are less than 4 KiB apart. Blocks. The
  * caller releases it. Strided tensors are laid out.
  * TN_OVER_BUDGET, TN_NO_MEMORY: refused before reading. TN_CHANGED, TN_TRUNCATED, TN_IO name the file and the tensor.
- * TN_UNSUPPORTED: what is stored is not the tensor's values as they are (compressed, big-endian, conjugated), or a slice
- * of elements of less than a byte that does not fall on bytes. The status of its worst finding for a damaged checkpoint,
+ * TN_UNSUPPORTED: what is stored is not the tensor's values as they are (compressed, big-endian, conjugated), a slice of
+ * elements of less than a byte that does not fall on bytes, or floats that cannot be turned into the type asked for. The status of its worst finding for a damaged checkpoint,
  * unless LENIENT. TN_CANCELLED. */
 TN_API tn_status tn_lease_tensor(const tn_checkpoint *checkpoint, const tn_tensor *tensor,
                                  const tn_lease_options *options, tn_lease **out, tn_error *err);
@@ -146,9 +151,9 @@ TN_API void tn_lease_export_to(tn_lease *lease, tn_lease_export *out);
 /* What a lease would take. */
 typedef struct tn_cost {
     uint64_t tensors;
-    uint64_t bytes; /* of their elements */
+    uint64_t bytes; /* of their elements, as they are leased */
     uint64_t bytes_by_dtype[TN_DTYPE_COUNT];
-    uint64_t bytes_by_way[TN_WAY_COUNT];
+    uint64_t bytes_by_way[TN_WAY_COUNT]; /* as they are stored */
     uint64_t memory_bytes;  /* what would be charged to the budget, but for at most 34 MiB of rooms that fill up later */
     uint64_t largest_bytes; /* of one tensor */
     uint64_t left_bytes;    /* of the budget, at this moment */

@@ -14,6 +14,7 @@ typedef struct tn_range {
     size_t size;
     uint8_t *to; /* NULL while only the cost is asked for */
     const tn_tensor *tensor;
+    tn_dtype as; /* the type of the elements there */
 } tn_range;
 
 /* Ranges of one source, in ascending order of their offsets, none empty. */

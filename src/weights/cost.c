@@ -1,6 +1,7 @@
 /* What leases would cost (include/tenure/lease.h): the same list, the same choice of ways, and no reading. */
 #include "format/part_file.h"
 #include "weights/list.h"
+#include "weights/read.h"
 #include "weights/view.h"
 
 typedef struct sum {
@@ -18,7 +19,7 @@ static uint64_t round_up(uint64_t size, uint64_t unit)
 /* As src/context/pool.c and held.c take it. */
 static uint64_t memory_of(const tn_place *place)
 {
-    uint64_t size = place->size, lease = sizeof(tn_held) + place->tensor->rank * UINT64_C(16) + place->tensor->name.size + 1;
+    uint64_t size = place->wanted, lease = sizeof(tn_held) + place->tensor->rank * UINT64_C(16) + place->tensor->name.size + 1;
     if (size == 0)
         return lease;
     if (size <= TN_HELD_INLINE_MAX)
@@ -29,16 +30,16 @@ static uint64_t memory_of(const tn_place *place)
 static bool becomes_view(const sum *s, const tn_source *source, const tn_place *place)
 {
     return (s->options->flags & TN_LEASE_VIEW) != 0 && place->straight &&
-           tn_view_refused(source, place->offset, place->size, place->tensor->dtype) == NULL;
+           tn_view_refused(source, place, place->offset, place->size) == NULL;
 }
 
 static void add_tensor(sum *s, const tn_source *source, const tn_place *place, tn_ranges *ranges, tn_range *items)
 {
     tn_cost *cost = &s->cost;
     cost->tensors++;
-    cost->bytes += place->size;
-    cost->bytes_by_dtype[place->tensor->dtype] += place->size;
-    cost->largest_bytes = place->size > cost->largest_bytes ? place->size : cost->largest_bytes;
+    cost->bytes += place->wanted;
+    cost->bytes_by_dtype[place->as] += place->wanted;
+    cost->largest_bytes = place->wanted > cost->largest_bytes ? place->wanted : cost->largest_bytes;
     if (becomes_view(s, source, place)) {
         cost->bytes_by_way[TN_WAY_VIEW] += place->size;
         cost->memory_bytes += memory_of(&(tn_place){.tensor = place->tensor}) + place->size / 512;
@@ -48,7 +49,7 @@ static void add_tensor(sum *s, const tn_source *source, const tn_place *place, t
     if (!place->straight)
         cost->bytes_by_way[TN_WAY_GATHER] += place->size;
     else if (place->size > 0) {
-        items[ranges->count++] = (tn_range){place->offset, (size_t)place->size, NULL, place->tensor};
+        items[ranges->count++] = (tn_range){place->offset, (size_t)place->size, NULL, place->tensor, place->as};
         ranges->bytes += place->size;
     }
 }
@@ -98,12 +99,13 @@ tn_status tn_cost_of(const tn_checkpoint *checkpoint, const tn_tensor *const *te
         return tn_fail(err, TN_INVALID, "a cost is of tensors of a checkpoint, and needs a place");
     TN_TRY(tn_lease_options_read(options, &read, err));
     TN_TRY(tn_lease_admit(checkpoint, &read, err));
-    TN_TRY(tn_list_make(checkpoint, tensors, count, &list, err));
+    TN_TRY(tn_list_make(checkpoint, tensors, count, &read, &list, err));
     sum s = {.checkpoint = checkpoint, .options = &read, .list = &list};
     tn_status status = add_all(&s, err);
     tn_context *context = list.context;
     tn_list_end(&list);
     TN_TRY(status);
+    s.cost.memory_bytes += list.converts ? TN_ROOM_BYTES : 0;
     s.cost.left_bytes = tn_budget_left(context);
     s.cost.fits = s.cost.memory_bytes <= s.cost.left_bytes;
     *out = s.cost;

@@ -141,11 +141,14 @@ bool tn_runs_are_long(const tn_runs *runs, uint64_t *count)
     return runs->line == 1 && (runs->run >= LONG_RUN || *count == 1);
 }
 
-void tn_runs_list(const tn_runs *runs, uint8_t *to, const tn_tensor *tensor, tn_range *out)
+void tn_runs_list(const tn_runs *runs, uint8_t *to, const tn_place *place, tn_range *out)
 {
+    size_t step = runs->run;
+    if (tn_place_converts(place))
+        step = step / (tn_dtype_bits(place->tensor->dtype) / 8) * (tn_dtype_bits(place->as) / 8);
     for (walk w = begin(runs); !w.ended; go(&w, 1)) {
-        *out++ = (tn_range){look(&w).first, runs->run, to, tensor};
-        to += runs->run;
+        *out++ = (tn_range){look(&w).first, runs->run, to, place->tensor, place->as};
+        to += step;
     }
 }
 

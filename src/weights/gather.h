@@ -7,6 +7,7 @@
 #define TN_WEIGHTS_GATHER_H
 
 #include "weights/layout.h"
+#include "weights/place.h"
 #include "weights/read.h"
 
 /* Elements of a layout in bytes, with what can be taken together taken together. */
@@ -26,7 +27,7 @@ typedef struct tn_runs {
 tn_status tn_runs_of(const tn_layout *layout, tn_dtype dtype, uint64_t base, tn_runs *out, tn_error *err);
 /* Whether the runs are so long that each may be a range of its own; and these ranges, `count` of them. */
 bool tn_runs_are_long(const tn_runs *runs, uint64_t *count);
-void tn_runs_list(const tn_runs *runs, uint8_t *to, const tn_tensor *tensor, tn_range *out);
+void tn_runs_list(const tn_runs *runs, uint8_t *to, const tn_place *place, tn_range *out);
 /* Read them one batch after the other. */
 tn_status tn_gather(tn_source *source, const tn_runs *runs, uint8_t *to, tn_told *told, tn_error *err);
 

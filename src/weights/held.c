@@ -31,8 +31,21 @@ static void fill_c_strides(int64_t *strides, const uint64_t *shape, uint32_t ran
     }
 }
 
+/* Bytes of the elements. False: more than any machine has. */
+static bool size_of(const tn_tensor *tensor, const tn_layout *layout, tn_dtype as, uint64_t *out)
+{
+    uint64_t elements = layout != NULL ? layout->elements : tensor->elements, bits;
+    if (layout == NULL && as == tensor->dtype)
+        *out = tensor->size_bytes;
+    else if (tn_mul_overflows(elements, tn_dtype_bits(as), &bits))
+        return false;
+    else
+        *out = bits / 8;
+    return *out <= PTRDIFF_MAX;
+}
+
 /* Shape, strides and name, behind the struct. */
-static void fill(tn_held *held, const tn_tensor *tensor, const tn_layout *layout)
+static void fill(tn_held *held, const tn_tensor *tensor, const tn_layout *layout, tn_dtype as, uint64_t size)
 {
     uint32_t rank = rank_of(tensor, layout);
     uint64_t *shape = (uint64_t *)(void *)(held + 1);
@@ -43,14 +56,13 @@ static void fill(tn_held *held, const tn_tensor *tensor, const tn_layout *layout
     fill_c_strides(strides, shape, rank);
     memcpy(name, tensor->name.bytes, tensor->name.size);
     name[tensor->name.size] = '\0';
-    bool packed = tn_dtype_bits(tensor->dtype) % 8 != 0;
-    uint64_t elements = layout != NULL ? layout->elements : tensor->elements;
+    bool packed = tn_dtype_bits(as) % 8 != 0;
     held->lease = (tn_lease){
         .data = nothing,
         .owned = nothing,
-        .elements = elements,
-        .size_bytes = layout != NULL ? elements * tn_dtype_bits(tensor->dtype) / 8 : tensor->size_bytes,
-        .dtype = tensor->dtype,
+        .elements = layout != NULL ? layout->elements : tensor->elements,
+        .size_bytes = size,
+        .dtype = as,
         .rank = rank,
         .shape = shape,
         .strides = packed ? NULL : strides,
@@ -60,8 +72,8 @@ static void fill(tn_held *held, const tn_tensor *tensor, const tn_layout *layout
     };
 }
 
-static tn_status create(tn_context *context, const tn_tensor *tensor, const tn_layout *layout, size_t behind,
-                        tn_held **out, tn_error *err)
+static tn_status create(tn_context *context, const tn_tensor *tensor, const tn_layout *layout, tn_dtype as, uint64_t bytes,
+                        size_t behind, tn_held **out, tn_error *err)
 {
     uint32_t rank = rank_of(tensor, layout);
     size_t size = sizeof(tn_held) + (size_t)rank * 16 + tensor->name.size + 1 + behind;
@@ -70,7 +82,7 @@ static tn_status create(tn_context *context, const tn_tensor *tensor, const tn_l
     tn_held *held = block;
     *held = (tn_held){.context = context, .block_size = size};
     atomic_init(&held->holds, 1);
-    fill(held, tensor, layout);
+    fill(held, tensor, layout, as, bytes);
     tn_context_hold(context); /* L5 */
     *out = held;
     return TN_OK;
@@ -97,15 +109,14 @@ static tn_status take_bytes(tn_held *held, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_held_create(tn_context *context, const tn_tensor *tensor, const tn_layout *layout, tn_held **out,
+tn_status tn_held_create(tn_context *context, const tn_tensor *tensor, const tn_layout *layout, tn_dtype as, tn_held **out,
                          tn_error *err)
 {
-    uint64_t elements = layout != NULL ? layout->elements : tensor->elements;
-    uint64_t size = layout != NULL ? elements * tn_dtype_bits(tensor->dtype) / 8 : tensor->size_bytes;
+    uint64_t size;
     tn_held *held;
-    if (size > PTRDIFF_MAX)
+    if (!size_of(tensor, layout, as, &size))
         return tn_fail(err, TN_NO_MEMORY, "no machine has the memory that this tensor needs");
-    TN_TRY(create(context, tensor, layout, inline_bytes(size), &held, err));
+    TN_TRY(create(context, tensor, layout, as, size, inline_bytes(size), &held, err));
     tn_status status = take_bytes(held, err);
     if (status == TN_OK)
         *out = held;
@@ -157,7 +168,10 @@ tn_status tn_held_view(tn_pane *pane, const tn_tensor *tensor, const tn_layout *
                        tn_error *err)
 {
     tn_held *held;
-    TN_TRY(create(pane->context, tensor, layout, 0, &held, err));
+    uint64_t size;
+    if (!size_of(tensor, layout, tensor->dtype, &size))
+        return tn_fail(err, TN_NO_MEMORY, "no machine has the addresses that this view needs");
+    TN_TRY(create(pane->context, tensor, layout, tensor->dtype, size, 0, &held, err));
     if (layout != NULL && held->lease.strides != NULL && layout->rank > 0)
         memcpy((int64_t *)(void *)((uint64_t *)(void *)(held + 1) + layout->rank), layout->strides,
                layout->rank * sizeof *layout->strides);

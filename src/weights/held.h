@@ -37,8 +37,8 @@ typedef struct tn_held {
 
 #define TN_HELD_INLINE_MAX ((size_t)64 << 10) /* bytes of elements that are taken together with the lease */
 
-/* A lease with memory of its own, not yet read. `layout` NULL: the whole tensor in C order. */
-tn_status tn_held_create(tn_context *context, const tn_tensor *tensor, const tn_layout *layout, tn_held **out,
+/* A lease with memory of its own, not yet read. `layout` NULL: the whole tensor in C order; `as`: the type of its elements. */
+tn_status tn_held_create(tn_context *context, const tn_tensor *tensor, const tn_layout *layout, tn_dtype as, tn_held **out,
                          tn_error *err);
 /* A view of elements in a pane, on which it takes a hold. The strides are the layout's. */
 tn_status tn_held_view(tn_pane *pane, const tn_tensor *tensor, const tn_layout *layout, uint64_t first, tn_held **out,

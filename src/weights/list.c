@@ -22,20 +22,23 @@ static bool in_order(const tn_list *list)
     return true;
 }
 
-static tn_status fill(const tn_checkpoint *checkpoint, const tn_tensor *const *tensors, tn_list *list, tn_error *err)
+static tn_status fill(const tn_checkpoint *checkpoint, const tn_tensor *const *tensors, const tn_lease_options *options,
+                      tn_list *list, tn_error *err)
 {
     for (size_t i = 0; i < list->count; i++) {
         tn_entry *entry = &list->entries[i];
-        TN_TRY(tn_place_of(checkpoint, tn_pick(checkpoint, tensors, i), &entry->place, err));
+        TN_TRY(tn_place_of(checkpoint, tn_pick(checkpoint, tensors, i), options, &entry->place, err));
         entry->number = i;
-        if (tn_add_overflows(list->bytes, entry->place.size, &list->bytes))
+        list->converts = list->converts || tn_place_converts(&entry->place);
+        if (tn_add_overflows(list->bytes, entry->place.size, &list->bytes) ||
+            tn_add_overflows(list->wanted, entry->place.wanted, &list->wanted))
             return tn_fail(err, TN_NO_MEMORY, "no machine has the memory that these tensors need");
     }
     return TN_OK;
 }
 
-tn_status tn_list_make(const tn_checkpoint *checkpoint, const tn_tensor *const *tensors, size_t count, tn_list *out,
-                       tn_error *err)
+tn_status tn_list_make(const tn_checkpoint *checkpoint, const tn_tensor *const *tensors, size_t count,
+                       const tn_lease_options *options, tn_list *out, tn_error *err)
 {
     const tn_tensor *all;
     if (tensors == NULL && count != tn_checkpoint_tensors(checkpoint, &all))
@@ -44,7 +47,7 @@ tn_status tn_list_make(const tn_checkpoint *checkpoint, const tn_tensor *const *
     void *block;
     TN_TRY(tn_take_array(&list.context->memory, count, sizeof(tn_entry), &block, err));
     list.entries = block;
-    tn_status status = fill(checkpoint, tensors, &list, err);
+    tn_status status = fill(checkpoint, tensors, options, &list, err);
     if (status != TN_OK) {
         tn_list_end(&list);
         return status;

@@ -43,15 +43,15 @@ static bool is_view(const tn_entry *entry)
 static tn_status take_memory(call *c, tn_error *err)
 {
     tn_list *list = c->list;
-    uint64_t need = 0, left = tn_budget_left(list->context);
+    uint64_t need = list->converts ? TN_ROOM_BYTES : 0, left = tn_budget_left(list->context);
     for (size_t i = 0; i < list->count; i++)
-        need += is_view(&list->entries[i]) ? 0 : list->entries[i].place.size;
+        need += is_view(&list->entries[i]) ? 0 : list->entries[i].place.wanted;
     if (need > left)
         return refuse(list->context, need, left, err);
     for (size_t i = 0; i < list->count; i++) {
         tn_entry *entry = &list->entries[i];
         if (!is_view(entry) && entry->place.straight)
-            TN_TRY(tn_at_tensor(tn_held_create(list->context, entry->place.tensor, NULL, &entry->held, err),
+            TN_TRY(tn_at_tensor(tn_held_create(list->context, entry->place.tensor, NULL, entry->place.as, &entry->held, err),
                                 entry->place.tensor, err));
     }
     return TN_OK;
@@ -82,7 +82,7 @@ static tn_status view_through(tn_pane *pane, tn_entry *entries, size_t count, tn
 {
     for (size_t i = 0; i < count; i++) {
         const tn_place *place = &entries[i].place;
-        if (place->straight && tn_view_refused(pane->source, place->offset, place->size, place->tensor->dtype) == NULL)
+        if (place->straight && tn_view_refused(pane->source, place, place->offset, place->size) == NULL)
             TN_TRY(tn_held_view(pane, place->tensor, NULL, place->offset, &entries[i].held, err));
     }
     return TN_OK;
@@ -117,7 +117,8 @@ static void list_ranges(const tn_entry *entries, size_t count, tn_ranges *out, t
         const tn_place *place = &entries[i].place;
         if (is_view(&entries[i]) || !place->straight || place->size == 0)
             continue;
-        items[out->count++] = (tn_range){place->offset, place->size, entries[i].held->lease.owned, place->tensor};
+        items[out->count++] = (tn_range){place->offset, place->size, entries[i].held->lease.owned, place->tensor,
+                                           place->as};
         out->bytes += place->size;
     }
     out->items = items;
@@ -132,7 +133,7 @@ static void say_how(call *c, tn_entry *entries, size_t count, const tn_ranges *r
         tn_lease *lease = &entries[i].held->lease;
         const char *no_view = (c->options->flags & TN_LEASE_VIEW) == 0
                                   ? NULL
-                                  : tn_view_refused(ranges->source, place->offset, place->size, place->tensor->dtype);
+                                  : tn_view_refused(ranges->source, place, place->offset, place->size);
         lease->way = choice->way;
         lease->reason = no_view != NULL ? no_view : choice->reason;
     }
@@ -226,7 +227,7 @@ tn_status tn_lease_many(const tn_checkpoint *checkpoint, const tn_tensor *const 
     if (read.index_count > 0)
         return tn_fail(err, TN_INVALID, "an index is of one tensor");
     TN_TRY(tn_lease_admit(checkpoint, &read, err));
-    TN_TRY(tn_list_make(checkpoint, tensors, count, &list, err));
+    TN_TRY(tn_list_make(checkpoint, tensors, count, &read, &list, err));
     call c = {.checkpoint = checkpoint, .options = &read, .list = &list,
               .told = {.options = &read, .total = list.bytes}};
     tn_status status = lease_all(&c, err);

@@ -1,6 +1,8 @@
 /* Leasing one tensor, or a slice of it (include/tenure/lease.h). */
 #include <string.h>
 
+#include <tenure/convert.h>
+
 #include "format/catalog.h"
 #include "format/part_file.h"
 #include "weights/gather.h"
@@ -22,7 +24,7 @@ typedef struct call {
 /* Ways are not asked for, and nobody wants to be told, for what is read in one go. */
 static bool is_plain(const call *c, uint64_t bytes)
 {
-    return bytes <= SMALL && c->options->way == TN_WAY_AUTOMATIC && c->options->progress == NULL &&
+    return bytes <= SMALL && !tn_place_converts(c->place) && c->options->way == TN_WAY_AUTOMATIC && c->options->progress == NULL &&
            (c->options->flags & TN_LEASE_DROP_BEHIND) == 0 && tn_source_bytes(c->source) == NULL;
 }
 
@@ -42,10 +44,9 @@ static tn_status read_ranges(call *c, const tn_ranges *ranges, tn_held *held, tn
 }
 
 /* One run of the file that is all of the lease. */
-static tn_status read_run(call *c, uint64_t offset, tn_held *held, tn_error *err)
+static tn_status read_run(call *c, uint64_t offset, size_t size, tn_held *held, tn_error *err)
 {
-    size_t size = (size_t)held->lease.size_bytes;
-    tn_range range = {offset, size, held->lease.owned, c->place->tensor};
+    tn_range range = {offset, size, held->lease.owned, c->place->tensor, c->place->as};
     if (!is_plain(c, size))
         return read_ranges(c, &(tn_ranges){c->source, &range, 1, size}, held, err);
     say_how(c, held, TN_WAY_READ, "it is small");
@@ -56,7 +57,7 @@ static bool wants_view(call *c, uint64_t first, uint64_t size)
 {
     if ((c->options->flags & TN_LEASE_VIEW) == 0)
         return false;
-    c->no_view = tn_view_refused(c->source, first, size, c->place->tensor->dtype);
+    c->no_view = tn_view_refused(c->source, c->place, first, size);
     return c->no_view == NULL;
 }
 
@@ -78,8 +79,8 @@ static tn_status lease_whole(call *c, tn_held **out, tn_error *err)
     tn_held *held;
     if (wants_view(c, place->offset, place->size))
         return tn_view_alone(c->source, place->tensor, NULL, place->offset, place->size, place->offset, out, err);
-    TN_TRY(tn_held_create(tn_source_context(c->source), place->tensor, NULL, &held, err));
-    return finish(read_run(c, place->offset, held, err), held, out);
+    TN_TRY(tn_held_create(tn_source_context(c->source), place->tensor, NULL, place->as, &held, err));
+    return finish(read_run(c, place->offset, place->size, held, err), held, out);
 }
 
 /* ---- slices, and tensors with strides ---- */
@@ -91,9 +92,21 @@ static tn_status read_long_runs(call *c, const tn_runs *runs, uint64_t count, tn
     if (count > SIZE_MAX / sizeof(tn_range))
         return tn_fail(err, TN_NO_MEMORY, "the slice has more runs than memory can list");
     TN_TRY(tn_take(memory, (size_t)count * sizeof(tn_range), &items, err));
-    tn_runs_list(runs, held->lease.owned, c->place->tensor, items);
+    tn_runs_list(runs, held->lease.owned, c->place, items);
     tn_status status = read_ranges(c, &(tn_ranges){c->source, items, (size_t)count, runs->bytes}, held, err);
     tn_give(memory, items, (size_t)count * sizeof(tn_range));
+    return status;
+}
+
+/* What is gathered is turned when all of it is there. */
+static tn_status gather_converted(call *c, const tn_runs *runs, tn_held *held, tn_error *err)
+{
+    tn_block block;
+    TN_TRY(tn_pool_take(&held->context->pool, (size_t)runs->bytes, &block, err));
+    tn_status status = tn_gather(c->source, runs, block.bytes, &c->told, err);
+    if (status == TN_OK)
+        status = tn_convert(c->place->tensor->dtype, block.bytes, c->place->as, held->lease.owned, held->lease.elements, err);
+    tn_pool_give(&held->context->pool, &block);
     return status;
 }
 
@@ -102,11 +115,12 @@ static tn_status read_runs(call *c, const tn_runs *runs, tn_held *held, tn_error
     uint64_t count;
     bool separate = tn_runs_are_long(runs, &count);
     if (separate && count == 1)
-        return read_run(c, runs->first, held, err);
+        return read_run(c, runs->first, (size_t)runs->bytes, held, err);
     if (separate)
         return read_long_runs(c, runs, count, held, err);
     say_how(c, held, TN_WAY_GATHER, "its elements do not lie behind each other in the file");
-    return tn_gather(c->source, runs, held->lease.owned, &c->told, err);
+    return tn_place_converts(c->place) ? gather_converted(c, runs, held, err)
+                                       : tn_gather(c->source, runs, held->lease.owned, &c->told, err);
 }
 
 static tn_status wanted_layout(const call *c, tn_layout *out, tn_error *err)
@@ -146,8 +160,8 @@ static tn_status lease_elements(call *c, const tn_layout *layout, tn_held **out,
     bool bytes = tn_dtype_bits(c->place->tensor->dtype) % 8 == 0;
     if (bytes && size <= PTRDIFF_MAX && wants_view(c, runs.first, size))
         return tn_view_alone(c->source, c->place->tensor, layout, low, (size_t)size, runs.first, out, err);
-    TN_TRY(tn_held_create(tn_source_context(c->source), c->place->tensor, layout, &held, err));
-    c->told.total = held->lease.size_bytes;
+    TN_TRY(tn_held_create(tn_source_context(c->source), c->place->tensor, layout, c->place->as, &held, err));
+    c->told.total = runs.bytes;
     return finish(read_runs(c, &runs, held, err), held, out);
 }
 
@@ -156,7 +170,7 @@ static tn_status lease_slice(call *c, tn_held **out, tn_error *err)
     tn_layout layout;
     TN_TRY(wanted_layout(c, &layout, err));
     if (layout.elements == 0)
-        return tn_held_create(tn_source_context(c->source), c->place->tensor, &layout, out, err);
+        return tn_held_create(tn_source_context(c->source), c->place->tensor, &layout, c->place->as, out, err);
     return lease_elements(c, &layout, out, err);
 }
 
@@ -168,7 +182,7 @@ static tn_status lease_from(const tn_checkpoint *checkpoint, const tn_place *pla
     call c = {.place = place, .options = options, .told = {.options = options, .total = place->size}};
     bool whole = place->straight && options->index_count == 0;
     if (whole && place->size == 0)
-        return tn_held_create(tn_catalog_context(checkpoint), place->tensor, NULL, out, err);
+        return tn_held_create(tn_catalog_context(checkpoint), place->tensor, NULL, place->as, out, err);
     TN_TRY(tn_part_file_source(checkpoint, place->part, &c.source, err));
     tn_status status = whole ? lease_whole(&c, out, err) : lease_slice(&c, out, err);
     tn_source_release(c.source);
@@ -180,7 +194,7 @@ static tn_status lease_tensor(const tn_checkpoint *checkpoint, const tn_tensor *
 {
     tn_place place;
     TN_TRY(tn_lease_admit(checkpoint, options, err));
-    TN_TRY(tn_place_of(checkpoint, tensor, &place, err));
+    TN_TRY(tn_place_of(checkpoint, tensor, options, &place, err));
     tn_status status = lease_from(checkpoint, &place, options, out, err);
     if (tn_status_is_of_memory(status))
         tn_tell_system(err);

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <tenure/convert.h>
+
 #include "core/encode.h"
 #include "format/catalog.h"
 
-#define FLAGS_KNOWN (TN_LEASE_VIEW | TN_LEASE_BACKGROUND | TN_LEASE_DROP_BEHIND | TN_LEASE_LENIENT)
+#define FLAGS_KNOWN (TN_LEASE_VIEW | TN_LEASE_BACKGROUND | TN_LEASE_DROP_BEHIND | TN_LEASE_LENIENT | TN_LEASE_CONVERT)
 
 tn_status tn_at_tensor(tn_status status, const tn_tensor *tensor, tn_error *err)
 {
@@ -34,6 +36,8 @@ tn_status tn_lease_options_read(const tn_lease_options *given, tn_lease_options 
                 out->way == TN_WAY_DIRECT;
     if ((out->flags & ~FLAGS_KNOWN) != 0 || !wish)
         return tn_fail(err, TN_INVALID, "the options of a lease ask for something this version does not know");
+    if ((out->flags & TN_LEASE_CONVERT) != 0 && (unsigned)out->dtype >= TN_DTYPE_COUNT)
+        return tn_fail(err, TN_INVALID, "the options of a lease name no element type");
     if (out->index == NULL && out->index_count > 0)
         return tn_fail(err, TN_INVALID, "the items of an index were counted but not given");
     return TN_OK;
@@ -124,7 +128,58 @@ static tn_status find_straight(const tn_checkpoint *checkpoint, tn_place *place,
     return TN_OK;
 }
 
-static tn_status find(const tn_checkpoint *checkpoint, const tn_tensor *tensor, tn_place *place, tn_error *err)
+static bool is_float(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_F4:
+    case TN_F6_E2M3:
+    case TN_F6_E3M2:
+    case TN_F8_E5M2:
+    case TN_F8_E4M3:
+    case TN_F8_E8M0:
+    case TN_F8_E4M3FNUZ:
+    case TN_F8_E5M2FNUZ:
+    case TN_F16:
+    case TN_BF16:
+    case TN_F32:
+    case TN_F64: return true;
+    case TN_BOOL:
+    case TN_U8:
+    case TN_I8:
+    case TN_I16:
+    case TN_U16:
+    case TN_I32:
+    case TN_U32:
+    case TN_C64:
+    case TN_I64:
+    case TN_U64:
+    case TN_C128:
+    case TN_DTYPE_COUNT: return false;
+    }
+    return false;
+}
+
+/* What its elements become, and how many bytes these take. */
+static tn_status find_type(const tn_lease_options *options, tn_place *place, tn_error *err)
+{
+    const tn_tensor *tensor = place->tensor;
+    uint64_t bytes = place->size;
+    place->as = tensor->dtype;
+    if ((options->flags & TN_LEASE_CONVERT) != 0 && is_float(tensor->dtype))
+        place->as = options->dtype;
+    if (tn_place_converts(place)) {
+        if (!tn_convert_can(tensor->dtype, place->as))
+            return tn_fail(err, TN_UNSUPPORTED, "%s cannot be turned into %s", tn_dtype_name(tensor->dtype),
+                           tn_dtype_name(place->as));
+        if (tn_mul_overflows(tensor->elements, tn_dtype_bits(place->as) / 8, &bytes) || bytes > PTRDIFF_MAX)
+            return tn_fail(err, TN_NO_MEMORY, "no machine has the memory that this tensor needs");
+    }
+    place->wanted = (size_t)bytes;
+    return TN_OK;
+}
+
+static tn_status find(const tn_checkpoint *checkpoint, const tn_tensor *tensor, const tn_lease_options *options,
+                      tn_place *place, tn_error *err)
 {
     const tn_storage *storages;
     tn_checkpoint_storages(checkpoint, &storages);
@@ -134,17 +189,23 @@ static tn_status find(const tn_checkpoint *checkpoint, const tn_tensor *tensor, 
         return tn_fail(err, TN_UNSUPPORTED, "%s", why);
     if (tensor->size_bytes > PTRDIFF_MAX)
         return tn_fail(err, TN_NO_MEMORY, "no machine has the memory that this tensor needs");
-    *place = (tn_place){tensor, storage, storage->part, tensor->strides == NULL, storage->offset,
-                        (size_t)tensor->size_bytes};
+    *place = (tn_place){.tensor = tensor,
+                        .storage = storage,
+                        .part = storage->part,
+                        .straight = tensor->strides == NULL,
+                        .offset = storage->offset,
+                        .size = (size_t)tensor->size_bytes};
+    TN_TRY(find_type(options, place, err));
     return place->straight ? find_straight(checkpoint, place, err) : TN_OK;
 }
 
-tn_status tn_place_of(const tn_checkpoint *checkpoint, const tn_tensor *tensor, tn_place *out, tn_error *err)
+tn_status tn_place_of(const tn_checkpoint *checkpoint, const tn_tensor *tensor, const tn_lease_options *options,
+                      tn_place *out, tn_error *err)
 {
     tn_place place;
     if (!is_of(checkpoint, tensor))
         return tn_fail(err, TN_INVALID, "this is no tensor of the checkpoint");
-    tn_status status = find(checkpoint, tensor, &place, err);
+    tn_status status = find(checkpoint, tensor, options, &place, err);
     if (status == TN_OK)
         *out = place;
     return tn_at_tensor(status, tensor, err);

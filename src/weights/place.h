@@ -12,12 +12,21 @@ typedef struct tn_place {
     uint32_t part;
     bool straight;   /* all its bytes follow each other in C order */
     uint64_t offset; /* of its first byte in the file; of its storage when not straight */
-    size_t size;     /* of its elements */
+    size_t size;     /* of its elements, as they are stored */
+    tn_dtype as;     /* as they are leased */
+    size_t wanted;   /* their bytes then */
 } tn_place;
 
-/* TN_INVALID for a tensor of another checkpoint; TN_UNSUPPORTED for values that do not lie there as they are;
- * TN_TRUNCATED when the file ends before they do; TN_NO_MEMORY for a size that no machine has. Names the tensor. */
-tn_status tn_place_of(const tn_checkpoint *checkpoint, const tn_tensor *tensor, tn_place *out, tn_error *err);
+static inline bool tn_place_converts(const tn_place *place)
+{
+    return place->as != place->tensor->dtype;
+}
+
+/* TN_INVALID for a tensor of another checkpoint; TN_UNSUPPORTED for values that do not lie there as they are, or cannot
+ * become what the options ask for; TN_TRUNCATED when the file ends before they do; TN_NO_MEMORY for a size that no machine
+ * has. Names the tensor. */
+tn_status tn_place_of(const tn_checkpoint *checkpoint, const tn_tensor *tensor, const tn_lease_options *options,
+                      tn_place *out, tn_error *err);
 
 /* The options of a call, made whole: TN_INVALID for what this version does not know. */
 tn_status tn_lease_options_read(const tn_lease_options *given, tn_lease_options *out, tn_error *err);

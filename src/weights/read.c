@@ -1,13 +1,14 @@
-/* Reading ranges. R1 to R4 stand in read.h. */
+/* Reading ranges. R1 to R5 stand in read.h. */
 #include "weights/read.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include <tenure/convert.h>
+
 #include "core/error.h"
 #include "weights/place.h"
 
-#define PIECE_BYTES ((size_t)4 << 20)
 #define ALIGN TN_OS_DIRECT_ALIGN
 #define PARTS_MAX (TN_OS_PIECES_MAX / 2)       /* ranges in one piece: each may have a gap before it */
 #define FOREGROUND_FROM ((uint64_t)1 << 20)    /* shorter reads are over before anyone could give way */
@@ -19,6 +20,12 @@ typedef struct piece {
     size_t first, count; /* ranges */
 } piece;
 
+/* Memory of one thread that pieces are read into, and turned or copied out of. */
+typedef struct room {
+    tn_block block;
+    uint8_t *bytes; /* aligned for direct reads. NULL: there is none */
+} room;
+
 typedef struct reading {
     const tn_ranges *ranges;
     const tn_choice *choice;
@@ -26,6 +33,8 @@ typedef struct reading {
     tn_context *context;
     piece *pieces;
     size_t piece_count, piece_room;
+    bool converts; /* one of the ranges at least */
+    room own;      /* the caller's */
     _Atomic size_t next;
     _Atomic bool stopped;
     _Atomic bool failed; /* whoever sets it writes the two below, which are read when all threads are done */
@@ -51,14 +60,30 @@ static bool follows(const reading *r, const tn_range *range)
         return false;
     const piece *last = &r->pieces[r->piece_count - 1];
     return range->offset >= last->to && range->offset - last->to <= TN_GAP_MAX && last->count < PARTS_MAX &&
-           range->offset - last->from < PIECE_BYTES;
+           range->offset - last->from < TN_PIECE_BYTES;
 }
 
-/* Where a piece that begins at `from` ends at the latest. Aligned, so that the next one begins so. */
-static uint64_t end_of(uint64_t from)
+static bool converts(const tn_range *range)
 {
-    uint64_t end = from + PIECE_BYTES;
-    return end - end % ALIGN;
+    return range->as != range->tensor->dtype;
+}
+
+static unsigned item_bytes(tn_dtype dtype)
+{
+    return tn_dtype_bits(dtype) / 8;
+}
+
+/* Where a piece that begins at `from` ends within the range, at the latest: where the next one is aligned, or R4. Before
+ * the range when nothing of it fits. */
+static uint64_t end_within(const tn_range *range, uint64_t from)
+{
+    uint64_t end = range->offset + range->size, most = from + TN_PIECE_BYTES;
+    most -= most % ALIGN;
+    if (most >= end)
+        return end;
+    if (most > range->offset && converts(range))
+        most -= (most - range->offset) % item_bytes(range->tensor->dtype);
+    return most;
 }
 
 static tn_status cut_range(reading *r, size_t number, tn_error *err)
@@ -67,18 +92,18 @@ static tn_status cut_range(reading *r, size_t number, tn_error *err)
     uint64_t at = range->offset, end = range->offset + range->size;
     if (follows(r, range)) {
         piece *last = &r->pieces[r->piece_count - 1];
-        uint64_t most = end_of(last->from);
+        uint64_t most = end_within(range, last->from);
         if (most > at) {
-            last->to = end < most ? end : most;
+            last->to = at = most;
             last->count++;
-            at = last->to;
         }
     }
     while (at < end) {
-        uint64_t most = end_of(at), to = end < most ? end : most;
+        uint64_t to = end_within(range, at);
         TN_TRY(add_piece(r, (piece){at, to, number, 1}, err));
         at = to;
     }
+    r->converts = r->converts || converts(range);
     return TN_OK;
 }
 
@@ -112,7 +137,7 @@ tn_status tn_read_small(tn_source *source, uint64_t offset, void *bytes, size_t 
     return settle(source, status, offset, size, got, err);
 }
 
-/* The part of a range that lies in a piece. */
+/* The part of a range that lies in a piece, and where it goes. */
 static uint8_t *overlap(const tn_range *range, const piece *one, uint64_t *from, size_t *size)
 {
     uint64_t end = range->offset + range->size;
@@ -120,7 +145,10 @@ static uint8_t *overlap(const tn_range *range, const piece *one, uint64_t *from,
     *from = range->offset > one->from ? range->offset : one->from;
     assert(*from < to);
     *size = (size_t)(to - *from);
-    return range->to + (*from - range->offset);
+    uint64_t into = *from - range->offset;
+    if (converts(range))
+        into = into / item_bytes(range->tensor->dtype) * item_bytes(range->as);
+    return range->to + into;
 }
 
 /* Where the bytes of a piece go. What lies between two ranges goes into `between`. */
@@ -153,37 +181,73 @@ static tn_status read_through_cache(const reading *r, const piece *one, tn_error
     return settle(r->ranges->source, status, one->from, wanted, got, err);
 }
 
-static void copy_out(const reading *r, const piece *one, const uint8_t *bytes, uint64_t first)
+static void put(const tn_range *range, uint8_t *to, const uint8_t *bytes, size_t size)
+{
+    if (!converts(range)) {
+        memcpy(to, bytes, size);
+        return;
+    }
+    uint64_t count = size / item_bytes(range->tensor->dtype);
+    assert(size % item_bytes(range->tensor->dtype) == 0); /* R4 */
+    tn_status status = tn_convert(range->tensor->dtype, bytes, range->as, to, count, NULL);
+    assert(status == TN_OK); /* asked when the place was found */
+    (void)status;
+}
+
+/* Out of a room that begins at byte `first` of the file. */
+static void put_out(const reading *r, const piece *one, const uint8_t *bytes, uint64_t first)
 {
     for (size_t i = 0; i < one->count; i++) {
+        const tn_range *range = &r->ranges->items[one->first + i];
         uint64_t from;
         size_t size;
-        uint8_t *to = overlap(&r->ranges->items[one->first + i], one, &from, &size);
-        memcpy(to, bytes + (from - first), size);
+        uint8_t *to = overlap(range, one, &from, &size);
+        put(range, to, bytes + (from - first), size);
     }
 }
 
-/* Memory that direct reads can go into, of one thread. */
-typedef struct room {
-    tn_block block;
-    uint8_t *bytes; /* NULL: there is none */
-} room;
+static bool wants_room(const reading *r)
+{
+    return r->converts || r->choice->way == TN_WAY_DIRECT;
+}
 
-static void open_room(reading *r, room *out)
+static tn_status open_room(reading *r, room *out, tn_error *err)
 {
     *out = (room){.bytes = NULL};
-    if (r->choice->way != TN_WAY_DIRECT)
-        return;
-    if (tn_pool_take(&r->context->pool, PIECE_BYTES + 3 * ALIGN, &out->block, NULL) != TN_OK)
-        return;
+    if (!wants_room(r))
+        return TN_OK;
+    TN_TRY(tn_pool_take(&r->context->pool, TN_ROOM_BYTES, &out->block, err));
     size_t off = (ALIGN - (uintptr_t)out->block.bytes % ALIGN) % ALIGN;
     out->bytes = (uint8_t *)out->block.bytes + off;
+    return TN_OK;
 }
 
 static void close_room(reading *r, room *one)
 {
     if (one->bytes != NULL)
         tn_pool_give(&r->context->pool, &one->block);
+}
+
+static bool piece_converts(const reading *r, const piece *one)
+{
+    for (size_t i = 0; r->converts && i < one->count; i++)
+        if (converts(&r->ranges->items[one->first + i]))
+            return true;
+    return false;
+}
+
+/* Through the cache, in one run, into the room and out of it. */
+static tn_status read_and_put(const reading *r, const piece *one, const room *place, tn_error *err)
+{
+    const tn_os_file *file = tn_source_file(r->ranges->source);
+    tn_os_piece all = {place->bytes, (size_t)(one->to - one->from)};
+    bool behind = (r->told->options->flags & TN_LEASE_DROP_BEHIND) != 0;
+    size_t got = 0;
+    tn_status status = behind ? tn_os_read_behind(file, one->from, &all, 1, &got, err)
+                              : tn_os_read_pieces(file, one->from, &all, 1, &got, err);
+    TN_TRY(settle(r->ranges->source, status, one->from, all.size, got, err));
+    put_out(r, one, place->bytes, one->from);
+    return TN_OK;
 }
 
 /* Past the cache, by whole blocks. False: it has to be done in the plain way. */
@@ -198,7 +262,7 @@ static bool read_past_cache(const reading *r, const piece *one, const room *plac
     if (got < one->to - first)
         return false;
     tn_source_count(r->ranges->source, got);
-    copy_out(r, one, place->bytes, first);
+    put_out(r, one, place->bytes, first);
     return true;
 }
 
@@ -208,6 +272,8 @@ static tn_status read_piece(const reading *r, const piece *one, const room *plac
     tn_status status;
     if (r->choice->way == TN_WAY_DIRECT && read_past_cache(r, one, place))
         status = tn_source_unchanged(r->ranges->source, err); /* R1 */
+    else if (piece_converts(r, one))
+        status = read_and_put(r, one, place, err);
     else
         status = read_through_cache(r, one, err);
     return tn_at_tensor(status, range->tensor, err);
@@ -225,7 +291,7 @@ tn_status tn_tell(tn_told *told, tn_error *err)
     return tn_fail(err, TN_CANCELLED, "%s", tn_status_text(TN_CANCELLED));
 }
 
-/* R4 */
+/* R5 */
 static void give_way(const reading *r)
 {
     if ((r->told->options->flags & TN_LEASE_BACKGROUND) == 0)
@@ -252,24 +318,34 @@ static void keep_failure(reading *r, tn_status status, const tn_error *error)
     atomic_store(&r->stopped, true);
 }
 
-static void work_through(void *user, bool helper)
+static void work_with(reading *r, const room *place, bool helper)
 {
-    reading *r = user;
-    room place;
-    open_room(r, &place);
     while (!atomic_load(&r->stopped)) {
         size_t number = atomic_fetch_add(&r->next, 1); /* R2 */
         if (number >= r->piece_count)
             break;
         tn_error error;
-        tn_status status = do_piece(r, &r->pieces[number], &place, helper, &error);
+        tn_status status = do_piece(r, &r->pieces[number], place, helper, &error);
         if (status != TN_OK)
             keep_failure(r, status, &error);
     }
+}
+
+/* A helper that gets no room where one is needed leaves the work to the others. */
+static void work_through(void *user, bool helper)
+{
+    reading *r = user;
+    room place;
+    if (!helper) {
+        work_with(r, &r->own, false);
+        return;
+    }
+    if (open_room(r, &place, NULL) == TN_OK || !r->converts)
+        work_with(r, &place, true);
     close_room(r, &place);
 }
 
-static void read_pieces(reading *r)
+static void read_together(reading *r)
 {
     bool front = (r->told->options->flags & TN_LEASE_BACKGROUND) == 0 && r->ranges->bytes >= FOREGROUND_FROM;
     size_t most = r->piece_count < r->choice->depth ? r->piece_count : r->choice->depth;
@@ -280,11 +356,25 @@ static void read_pieces(reading *r)
         atomic_fetch_sub(&r->context->foreground, 1);
 }
 
+/* Direct reads do without a room where there is none: they are made in the plain way. */
+static tn_status read_pieces(reading *r, tn_error *err)
+{
+    tn_error none;
+    tn_status status = open_room(r, &r->own, &none);
+    if (status != TN_OK && r->converts)
+        return tn_fail_as(&none, err);
+    read_together(r);
+    close_room(r, &r->own);
+    if (r->status != TN_OK)
+        return tn_fail_as(&r->error, err);
+    return r->choice->depth > 1 ? tn_tell(r->told, err) : TN_OK; /* what others read after the caller's last piece */
+}
+
 static void copy_from_memory(const tn_ranges *ranges)
 {
     for (size_t i = 0; i < ranges->count; i++) {
         const tn_range *range = &ranges->items[i];
-        memcpy(range->to, tn_source_bytes(ranges->source) + range->offset, range->size);
+        put(range, range->to, tn_source_bytes(ranges->source) + range->offset, range->size);
     }
     tn_source_count(ranges->source, ranges->bytes);
 }
@@ -295,14 +385,8 @@ static tn_status read_file(const tn_ranges *ranges, const tn_choice *choice, tn_
     tn_status status = TN_OK;
     for (size_t i = 0; i < ranges->count && status == TN_OK; i++)
         status = cut_range(&r, i, err);
-    if (status == TN_OK) {
-        read_pieces(&r);
-        status = r.status;
-        if (status != TN_OK && err != NULL)
-            *err = r.error;
-        if (status == TN_OK && r.choice->depth > 1) /* what the other threads read after the caller's last piece */
-            status = tn_tell(told, err);
-    }
+    if (status == TN_OK)
+        status = read_pieces(&r, err);
     tn_give(&r.context->memory, r.pieces, r.piece_room * sizeof *r.pieces);
     return status;
 }

@@ -48,6 +48,26 @@ static void lease_everything(const tn_checkpoint *checkpoint)
     }
 }
 
+/* The same of floats that become another type: all of it, and a slice that is gathered. */
+static void lease_turned(const tn_checkpoint *checkpoint)
+{
+    static const tn_index columns[] = {{TN_INDEX_REST, 0, 0, 0}, {TN_INDEX_RANGE, 2, 900, 2}};
+    tn_lease_options options = TN_LEASE_OPTIONS_INIT;
+    tn_lease *lease = NULL, *all[ROWS] = {NULL};
+    options.flags = TN_LEASE_CONVERT;
+    options.dtype = TN_BF16;
+    options.way = TN_WAY_DIRECT;
+    if (tn_lease_many(checkpoint, NULL, ROWS, &options, all, NULL) == TN_OK)
+        for (size_t i = 0; i < ROWS; i++) {
+            assert_int_equal(all[i]->size_bytes, rows[i].dtype == TN_U8 ? bytes_of(&rows[i]) : all[i]->elements * 2);
+            tn_lease_release(all[i]);
+        }
+    options.index = columns;
+    options.index_count = 2;
+    if (tn_lease_named(checkpoint, "a", &options, &lease, NULL) == TN_OK)
+        tn_lease_release(lease);
+}
+
 static uint64_t charged(void)
 {
     tn_context_trim(context);
@@ -60,8 +80,10 @@ static void one_run(void *user)
     tn_checkpoint *checkpoint = NULL;
     tn_error err;
     uint64_t before = charged();
-    if (tn_checkpoint_open(context, at("a.safetensors"), NULL, &checkpoint, &err) == TN_OK)
+    if (tn_checkpoint_open(context, at("a.safetensors"), NULL, &checkpoint, &err) == TN_OK) {
         lease_everything(checkpoint);
+        lease_turned(checkpoint);
+    }
     tn_checkpoint_release(checkpoint);
     assert_int_equal(charged(), before);
 }
