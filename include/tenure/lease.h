@@ -100,9 +100,15 @@ typedef struct tn_lease_options {
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
     tn_dtype dtype;        /* with CONVERT alone: what floats become */
+    /* Integrity: what is read is hashed on its way and compared. A difference is TN_BAD_CHECKSUM, which names the file and,
+     * where it is known, the tensor; nothing is handed out then. No views are given. NULL: nothing is compared. */
+    const uint8_t *digests;     /* 32 bytes for each tensor of the call, in its order: the BLAKE3 of its bytes as they are
+                                   stored (tn_digest_tensors). Of whole tensors without strides: else TN_INVALID */
+    const uint8_t *file_digest; /* 32 bytes: the BLAKE3 of the whole file, such as the library has it. For tn_lease_many of
+                                   all tensors (NULL) of a checkpoint of one file: else TN_INVALID. All of it is read */
 } tn_lease_options;
 
-#define TN_LEASE_OPTIONS_INIT {sizeof(tn_lease_options), 0, TN_WAY_AUTOMATIC, NULL, 0, NULL, NULL, TN_BOOL}
+#define TN_LEASE_OPTIONS_INIT {sizeof(tn_lease_options), 0, TN_WAY_AUTOMATIC, NULL, 0, NULL, NULL, TN_BOOL, NULL, NULL}
 
 /* Lease a tensor of the checkpoint, or a slice of it, in C order. `tensor` is one of tn_checkpoint_tensors; `options` may
  * be NULL. Only the bytes that are wanted are read, and those between two that are less than 4 KiB apart. Blocks. The
@@ -145,6 +151,11 @@ typedef struct tn_lease_export {
 
 /* Put one more hold on the lease into `out`. Never fails. */
 TN_API void tn_lease_export_to(tn_lease *lease, tn_lease_export *out);
+
+/* Take the BLAKE3 of every tensor of the checkpoint, of its bytes as they are stored: 32 bytes each, in their order, for
+ * tn_lease_options.digests. Reads all of them, with at most 4 MiB of memory. Blocks. TN_INVALID for tensors with strides;
+ * TN_CHANGED, TN_TRUNCATED, TN_IO, TN_OVER_BUDGET, TN_CANCELLED. */
+TN_API tn_status tn_digest_tensors(const tn_checkpoint *checkpoint, uint8_t *digests, size_t count, tn_error *err);
 
 /* ---- the cost beforehand ---- */
 

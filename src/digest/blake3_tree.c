@@ -1,6 +1,7 @@
 /* B1 and B2 stand in blake3_tree.h. */
 #include "digest/blake3_tree.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -32,6 +33,34 @@ void tn_blake3_push(blake3_hasher *hasher, const tn_blake3_pair *piece, size_t s
     memcpy(hasher->cv_stack + (size_t)hasher->cv_stack_len * BLAKE3_OUT_LEN, piece->values, sizeof piece->values);
     hasher->cv_stack_len = (uint8_t)(hasher->cv_stack_len + 2);
     hasher->chunk.chunk_counter += size / BLAKE3_CHUNK_LEN;
+}
+
+void tn_blake3_part_of(const void *bytes, size_t size, uint64_t before, tn_blake3_part *out)
+{
+    const uint8_t *at = bytes;
+    size_t left = size, n = 0;
+    assert(size <= TN_BLAKE3_PART_BYTES && before % TN_BLAKE3_PART_BYTES == 0);
+    for (size_t piece = TN_BLAKE3_PART_BYTES; piece >= TN_BLAKE3_PIECE_LEAST; piece /= 2) {
+        if (left < piece)
+            continue;
+        out->pairs[n++] = tn_blake3_piece(at, piece, before + (size - left));
+        at += piece;
+        left -= piece;
+    }
+    out->size = size;
+    memcpy(out->rest, at, left);
+}
+
+void tn_blake3_join(blake3_hasher *hasher, const tn_blake3_part *part)
+{
+    size_t left = part->size, n = 0;
+    for (size_t piece = TN_BLAKE3_PART_BYTES; piece >= TN_BLAKE3_PIECE_LEAST; piece /= 2) {
+        if (left < piece)
+            continue;
+        tn_blake3_push(hasher, &part->pairs[n++], piece);
+        left -= piece;
+    }
+    blake3_hasher_update(hasher, part->rest, left);
 }
 
 /* Seven pieces of two chunks and a tail, both ways: every join that there is comes up. */

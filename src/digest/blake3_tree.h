@@ -28,4 +28,19 @@ tn_blake3_pair tn_blake3_piece(const void *bytes, size_t size, uint64_t before);
 /* Add a hashed piece of `size` bytes (B2). */
 void tn_blake3_push(blake3_hasher *hasher, const tn_blake3_pair *piece, size_t size);
 
+/* Any run of a text that begins at a multiple of TN_BLAKE3_PART_BYTES and is no longer: the pieces that it falls into, the
+ * largest first, and what is left and shorter than the least of them. */
+#define TN_BLAKE3_PART_BYTES ((size_t)4 << 20)
+#define TN_BLAKE3_PIECE_LEAST ((size_t)2 * BLAKE3_CHUNK_LEN)
+typedef struct tn_blake3_part {
+    size_t size;
+    tn_blake3_pair pairs[12]; /* of 4 MiB, or of any of 2 MiB to 2 KiB */
+    uint8_t rest[TN_BLAKE3_PIECE_LEAST];
+} tn_blake3_part;
+
+/* Hash one such run. From any thread. */
+void tn_blake3_part_of(const void *bytes, size_t size, uint64_t before, tn_blake3_part *out);
+/* Add a hashed part, behind all that came before it. */
+void tn_blake3_join(blake3_hasher *hasher, const tn_blake3_part *part);
+
 #endif

@@ -15,6 +15,7 @@ typedef struct tn_range {
     uint8_t *to; /* NULL while only the cost is asked for */
     const tn_tensor *tensor;
     tn_dtype as; /* the type of the elements there */
+    const uint8_t *digest; /* that its bytes must have; NULL: any */
 } tn_range;
 
 /* Ranges of one source, in ascending order of their offsets, none empty. */
@@ -23,6 +24,7 @@ typedef struct tn_ranges {
     const tn_range *items;
     size_t count;
     uint64_t bytes;
+    const uint8_t *file_digest; /* that the whole file must have: then all of it is read. NULL: any */
 } tn_ranges;
 
 typedef struct tn_choice {

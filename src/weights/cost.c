@@ -30,7 +30,7 @@ static uint64_t memory_of(const tn_place *place)
 static bool becomes_view(const sum *s, const tn_source *source, const tn_place *place)
 {
     return (s->options->flags & TN_LEASE_VIEW) != 0 && place->straight &&
-           tn_view_refused(source, place, place->offset, place->size) == NULL;
+           tn_view_refused(source, place, place->offset, place->size, tn_lease_compares(s->options)) == NULL;
 }
 
 static void add_tensor(sum *s, const tn_source *source, const tn_place *place, tn_ranges *ranges, tn_range *items)
@@ -49,7 +49,7 @@ static void add_tensor(sum *s, const tn_source *source, const tn_place *place, t
     if (!place->straight)
         cost->bytes_by_way[TN_WAY_GATHER] += place->size;
     else if (place->size > 0) {
-        items[ranges->count++] = (tn_range){place->offset, (size_t)place->size, NULL, place->tensor, place->as};
+        items[ranges->count++] = (tn_range){.offset = place->offset, .size = (size_t)place->size, .tensor = place->tensor, .as = place->as};
         ranges->bytes += place->size;
     }
 }
@@ -105,7 +105,7 @@ tn_status tn_cost_of(const tn_checkpoint *checkpoint, const tn_tensor *const *te
     tn_context *context = list.context;
     tn_list_end(&list);
     TN_TRY(status);
-    s.cost.memory_bytes += list.converts ? TN_ROOM_BYTES : 0;
+    s.cost.memory_bytes += list.converts || tn_lease_compares(&read) ? TN_ROOM_BYTES : 0;
     s.cost.left_bytes = tn_budget_left(context);
     s.cost.fits = s.cost.memory_bytes <= s.cost.left_bytes;
     *out = s.cost;

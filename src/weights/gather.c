@@ -147,7 +147,7 @@ void tn_runs_list(const tn_runs *runs, uint8_t *to, const tn_place *place, tn_ra
     if (tn_place_converts(place))
         step = step / (tn_dtype_bits(place->tensor->dtype) / 8) * (tn_dtype_bits(place->as) / 8);
     for (walk w = begin(runs); !w.ended; go(&w, 1)) {
-        *out++ = (tn_range){look(&w).first, runs->run, to, place->tensor, place->as};
+        *out++ = (tn_range){look(&w).first, runs->run, to, place->tensor, place->as, NULL};
         to += step;
     }
 }

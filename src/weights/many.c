@@ -43,7 +43,7 @@ static bool is_view(const tn_entry *entry)
 static tn_status take_memory(call *c, tn_error *err)
 {
     tn_list *list = c->list;
-    uint64_t need = list->converts ? TN_ROOM_BYTES : 0, left = tn_budget_left(list->context);
+    uint64_t need = list->converts || tn_lease_compares(c->options) ? TN_ROOM_BYTES : 0, left = tn_budget_left(list->context);
     for (size_t i = 0; i < list->count; i++)
         need += is_view(&list->entries[i]) ? 0 : list->entries[i].place.wanted;
     if (need > left)
@@ -82,7 +82,7 @@ static tn_status view_through(tn_pane *pane, tn_entry *entries, size_t count, tn
 {
     for (size_t i = 0; i < count; i++) {
         const tn_place *place = &entries[i].place;
-        if (place->straight && tn_view_refused(pane->source, place, place->offset, place->size) == NULL)
+        if (place->straight && tn_view_refused(pane->source, place, place->offset, place->size, false) == NULL)
             TN_TRY(tn_held_view(pane, place->tensor, NULL, place->offset, &entries[i].held, err));
     }
     return TN_OK;
@@ -111,14 +111,19 @@ static tn_status view_part(tn_source *source, tn_entry *entries, size_t count, t
 /* ---- reading ---- */
 
 /* The ranges of a part that are to be read. */
-static void list_ranges(const tn_entry *entries, size_t count, tn_ranges *out, tn_range *items)
+static void list_ranges(const call *c, const tn_entry *entries, size_t count, tn_ranges *out, tn_range *items)
 {
+    const uint8_t *digests = c->options->digests;
     for (size_t i = 0; i < count; i++) {
         const tn_place *place = &entries[i].place;
         if (is_view(&entries[i]) || !place->straight || place->size == 0)
             continue;
-        items[out->count++] = (tn_range){place->offset, place->size, entries[i].held->lease.owned, place->tensor,
-                                           place->as};
+        items[out->count++] = (tn_range){.offset = place->offset,
+                                         .size = place->size,
+                                         .to = entries[i].held->lease.owned,
+                                         .tensor = place->tensor,
+                                         .as = place->as,
+                                         .digest = digests != NULL ? digests + entries[i].number * 32 : NULL};
         out->bytes += place->size;
     }
     out->items = items;
@@ -133,7 +138,8 @@ static void say_how(call *c, tn_entry *entries, size_t count, const tn_ranges *r
         tn_lease *lease = &entries[i].held->lease;
         const char *no_view = (c->options->flags & TN_LEASE_VIEW) == 0
                                   ? NULL
-                                  : tn_view_refused(ranges->source, place, place->offset, place->size);
+                                  : tn_view_refused(ranges->source, place, place->offset, place->size,
+                                                    tn_lease_compares(c->options));
         lease->way = choice->way;
         lease->reason = no_view != NULL ? no_view : choice->reason;
     }
@@ -142,8 +148,8 @@ static void say_how(call *c, tn_entry *entries, size_t count, const tn_ranges *r
 static tn_status read_listed(call *c, tn_source *source, tn_entry *entries, size_t count, tn_range *items,
                              tn_error *err)
 {
-    tn_ranges ranges = {.source = source};
-    list_ranges(entries, count, &ranges, items);
+    tn_ranges ranges = {.source = source, .file_digest = c->options->file_digest};
+    list_ranges(c, entries, count, &ranges, items);
     tn_choice choice = tn_choose(&ranges, c->options);
     say_how(c, entries, count, &ranges, &choice);
     tn_status status = tn_read_ranges(&ranges, &choice, &c->told, err);
@@ -198,7 +204,7 @@ static tn_status view_one_part(call *c, tn_source *source, tn_entry *entries, si
 
 static tn_status lease_all(call *c, tn_error *err)
 {
-    if ((c->options->flags & TN_LEASE_VIEW) != 0)
+    if ((c->options->flags & TN_LEASE_VIEW) != 0 && !tn_lease_compares(c->options))
         TN_TRY(each_part(c, view_one_part, err));
     TN_TRY(take_memory(c, err));
     TN_TRY(each_part(c, read_part, err));
@@ -216,6 +222,22 @@ static void hand_out(tn_list *list, tn_lease **out)
     }
 }
 
+/* What the digests that are given can be compared with. */
+static tn_status check_digests(const call *c, bool all, tn_error *err)
+{
+    const tn_part *parts;
+    const tn_list *list = c->list;
+    for (size_t i = 0; tn_lease_compares(c->options) && i < list->count; i++)
+        if (!list->entries[i].place.straight)
+            return tn_at_tensor(tn_fail(err, TN_INVALID, "a tensor with strides has no digest of its own"),
+                                list->entries[i].place.tensor, err);
+    if (c->options->file_digest != NULL &&
+        (!all || list->count == 0 || tn_list_same_part(list, 0) != list->count || list->entries[0].place.part != 0 ||
+         tn_checkpoint_parts(c->checkpoint, &parts) != 1))
+        return tn_fail(err, TN_INVALID, "a file's digest is compared when all tensors of a checkpoint of one file are leased");
+    return TN_OK;
+}
+
 tn_status tn_lease_many(const tn_checkpoint *checkpoint, const tn_tensor *const *tensors, size_t count,
                         const tn_lease_options *options, tn_lease **out, tn_error *err)
 {
@@ -230,7 +252,9 @@ tn_status tn_lease_many(const tn_checkpoint *checkpoint, const tn_tensor *const 
     TN_TRY(tn_list_make(checkpoint, tensors, count, &read, &list, err));
     call c = {.checkpoint = checkpoint, .options = &read, .list = &list,
               .told = {.options = &read, .total = list.bytes}};
-    tn_status status = lease_all(&c, err);
+    tn_status status = check_digests(&c, tensors == NULL, err);
+    if (status == TN_OK)
+        status = lease_all(&c, err);
     if (status == TN_OK)
         hand_out(&list, out);
     else if (tn_status_is_of_memory(status))

@@ -24,7 +24,7 @@ typedef struct call {
 /* Ways are not asked for, and nobody wants to be told, for what is read in one go. */
 static bool is_plain(const call *c, uint64_t bytes)
 {
-    return bytes <= SMALL && !tn_place_converts(c->place) && c->options->way == TN_WAY_AUTOMATIC && c->options->progress == NULL &&
+    return bytes <= SMALL && !tn_place_converts(c->place) && !tn_lease_compares(c->options) && c->options->way == TN_WAY_AUTOMATIC && c->options->progress == NULL &&
            (c->options->flags & TN_LEASE_DROP_BEHIND) == 0 && tn_source_bytes(c->source) == NULL;
 }
 
@@ -46,9 +46,9 @@ static tn_status read_ranges(call *c, const tn_ranges *ranges, tn_held *held, tn
 /* One run of the file that is all of the lease. */
 static tn_status read_run(call *c, uint64_t offset, size_t size, tn_held *held, tn_error *err)
 {
-    tn_range range = {offset, size, held->lease.owned, c->place->tensor, c->place->as};
+    tn_range range = {offset, size, held->lease.owned, c->place->tensor, c->place->as, c->options->digests};
     if (!is_plain(c, size))
-        return read_ranges(c, &(tn_ranges){c->source, &range, 1, size}, held, err);
+        return read_ranges(c, &(tn_ranges){.source = c->source, .items = &range, .count = 1, .bytes = size}, held, err);
     say_how(c, held, TN_WAY_READ, "it is small");
     return tn_read_small(c->source, offset, held->lease.owned, size, err);
 }
@@ -57,7 +57,7 @@ static bool wants_view(call *c, uint64_t first, uint64_t size)
 {
     if ((c->options->flags & TN_LEASE_VIEW) == 0)
         return false;
-    c->no_view = tn_view_refused(c->source, c->place, first, size);
+    c->no_view = tn_view_refused(c->source, c->place, first, size, tn_lease_compares(c->options));
     return c->no_view == NULL;
 }
 
@@ -93,7 +93,8 @@ static tn_status read_long_runs(call *c, const tn_runs *runs, uint64_t count, tn
         return tn_fail(err, TN_NO_MEMORY, "the slice has more runs than memory can list");
     TN_TRY(tn_take(memory, (size_t)count * sizeof(tn_range), &items, err));
     tn_runs_list(runs, held->lease.owned, c->place, items);
-    tn_status status = read_ranges(c, &(tn_ranges){c->source, items, (size_t)count, runs->bytes}, held, err);
+    tn_status status = read_ranges(
+        c, &(tn_ranges){.source = c->source, .items = items, .count = (size_t)count, .bytes = runs->bytes}, held, err);
     tn_give(memory, items, (size_t)count * sizeof(tn_range));
     return status;
 }
@@ -181,6 +182,8 @@ static tn_status lease_from(const tn_checkpoint *checkpoint, const tn_place *pla
 {
     call c = {.place = place, .options = options, .told = {.options = options, .total = place->size}};
     bool whole = place->straight && options->index_count == 0;
+    if (!whole && options->digests != NULL)
+        return tn_fail(err, TN_INVALID, "a tensor with strides has no digest of its own");
     if (whole && place->size == 0)
         return tn_held_create(tn_catalog_context(checkpoint), place->tensor, NULL, place->as, out, err);
     TN_TRY(tn_part_file_source(checkpoint, place->part, &c.source, err));
@@ -209,6 +212,8 @@ tn_status tn_lease_tensor(const tn_checkpoint *checkpoint, const tn_tensor *tens
     if (checkpoint == NULL || tensor == NULL || out == NULL)
         return tn_fail(err, TN_INVALID, "a lease is of a tensor of a checkpoint, and needs a place");
     TN_TRY(tn_lease_options_read(options, &read, err));
+    if (read.file_digest != NULL)
+        return tn_fail(err, TN_INVALID, "a file's digest is compared when all its tensors are leased at once");
     TN_TRY(lease_tensor(checkpoint, tensor, &read, &held, err));
     *out = &held->lease;
     return TN_OK;

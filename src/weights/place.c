@@ -38,6 +38,8 @@ tn_status tn_lease_options_read(const tn_lease_options *given, tn_lease_options 
         return tn_fail(err, TN_INVALID, "the options of a lease ask for something this version does not know");
     if ((out->flags & TN_LEASE_CONVERT) != 0 && (unsigned)out->dtype >= TN_DTYPE_COUNT)
         return tn_fail(err, TN_INVALID, "the options of a lease name no element type");
+    if (out->digests != NULL && out->index_count > 0)
+        return tn_fail(err, TN_INVALID, "a slice has no digest: whole tensors are compared with theirs");
     if (out->index == NULL && out->index_count > 0)
         return tn_fail(err, TN_INVALID, "the items of an index were counted but not given");
     return TN_OK;

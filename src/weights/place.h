@@ -17,6 +17,11 @@ typedef struct tn_place {
     size_t wanted;   /* their bytes then */
 } tn_place;
 
+static inline bool tn_lease_compares(const tn_lease_options *options)
+{
+    return options->digests != NULL || options->file_digest != NULL;
+}
+
 static inline bool tn_place_converts(const tn_place *place)
 {
     return place->as != place->tensor->dtype;

@@ -6,15 +6,15 @@
  *   R3  Neighbours, and ranges that less than TN_GAP_MAX bytes lie between, are read together.
  *   R4  Elements that become another type are turned out of a room of a reading thread into where they go; the caller's
  *       room is taken before anything is read. A piece ends with a whole element.
- *   R5  Between two pieces a cancel is noticed, and a read in the background gives way to those that are not.
+ *   R5  What has a digest is compared with it before the call succeeds (check.h); it is read into rooms, too.
+ *   R6  Between two pieces a cancel is noticed, and a read in the background gives way to those that are not.
  */
 #ifndef TN_WEIGHTS_READ_H
 #define TN_WEIGHTS_READ_H
 
-#include "weights/choice.h"
+#include "weights/pieces.h"
 
 #define TN_GAP_MAX 4096u
-#define TN_PIECE_BYTES ((size_t)4 << 20)                            /* read at a time by one thread */
 #define TN_ROOM_BYTES (TN_PIECE_BYTES + 3 * TN_OS_DIRECT_ALIGN) /* for a piece by whole blocks, wherever it begins */
 
 /* How far a whole call is: shared by all its reads. */

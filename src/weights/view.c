@@ -7,11 +7,14 @@ static bool is_far(const tn_source *source)
     return tn_source_info(source)->weak_identity && tn_os_disk_of(tn_source_file(source)) == TN_OS_DISK_NETWORK;
 }
 
-const char *tn_view_refused(const tn_source *source, const tn_place *place, uint64_t first, uint64_t size)
+const char *tn_view_refused(const tn_source *source, const tn_place *place, uint64_t first, uint64_t size,
+                            bool compared)
 {
     unsigned bytes = tn_dtype_bits(place->tensor->dtype) / 8;
     if (size == 0)
         return "a view was asked for, but there are no elements";
+    if (compared)
+        return "a view was asked for, but what is read is to be compared with a digest";
     if (tn_place_converts(place))
         return "a view was asked for, but its elements are turned into another type";
     if (tn_source_bytes(source) != NULL)
