@@ -1,6 +1,7 @@
 /* Leases beside what a program could do at best. Every round prints a line: nanoseconds, and the sum of what was read.
  *
  *   all FILE ROUNDS           every tensor into owned memory, released after each round (recycled from the second on)
+ *   compared FILE ROUNDS [cold]  as all or cold, each tensor compared with its digest while it is read
  *   each FILE ROUNDS          the same, one lease after the other
  *   views FILE ROUNDS         open, a view of every tensor, release all of it
  *   cold FILE ROUNDS [drop]   as all, the file out of the system's cache before each round; drop: left as it was
@@ -74,18 +75,23 @@ static uint64_t end_round(tn_lease **leases, size_t count)
     return sum;
 }
 
-static void all(const char *path, unsigned long rounds, const tn_lease_options *options, bool cold)
+static void all(const char *path, unsigned long rounds, const tn_lease_options *given, bool cold, bool compared)
 {
+    tn_lease_options options = *given;
     const tn_tensor *tensors;
     tn_checkpoint *checkpoint = open_one(path);
     size_t count = tn_checkpoint_tensors(checkpoint, &tensors);
     tn_lease **leases = calloc(count + 1, sizeof *leases);
     tn_error err;
+    uint8_t *digests = calloc(count + 1, 32);
+    if (compared && tn_digest_tensors(checkpoint, digests, count, &err) != TN_OK)
+        stop(path, err.message);
+    options.digests = compared ? digests : NULL;
     for (unsigned long i = 0; i < rounds; i++) {
         if (cold)
             drop_cache(path);
         uint64_t began = now_ns();
-        if (tn_lease_many(checkpoint, NULL, count, options, leases, &err) != TN_OK)
+        if (tn_lease_many(checkpoint, NULL, count, &options, leases, &err) != TN_OK)
             stop(path, err.message);
         uint64_t took = now_ns() - began;
         if (i == 0 && count > 0)
@@ -93,6 +99,7 @@ static void all(const char *path, unsigned long rounds, const tn_lease_options *
         uint64_t sum = end_round(leases, count);
         printf("%llu %llu\n", (unsigned long long)took, (unsigned long long)sum);
     }
+    free(digests);
     free(leases);
     tn_checkpoint_release(checkpoint);
 }
@@ -231,14 +238,16 @@ static int run(int argc, char **argv)
     const char *mode = argc >= 4 ? argv[1] : "";
     unsigned long one = argc >= 4 ? strtoul(argv[3], NULL, 10) : 0, two = argc >= 5 ? strtoul(argv[4], NULL, 10) : 0;
     if (strcmp(mode, "all") == 0)
-        all(argv[2], one, &options, false);
+        all(argv[2], one, &options, false, false);
+    else if (strcmp(mode, "compared") == 0)
+        all(argv[2], one, &options, argc >= 5, true);
     else if (strcmp(mode, "each") == 0)
         each(argv[2], one);
     else if (strcmp(mode, "views") == 0)
         views(argv[2], one);
     else if (strcmp(mode, "cold") == 0) {
         options.flags = argc >= 5 ? TN_LEASE_DROP_BEHIND : 0;
-        all(argv[2], one, &options, true);
+        all(argv[2], one, &options, true, false);
     } else if (strcmp(mode, "small") == 0 && two > 0)
         small(argv[2], one, two);
     else if (strcmp(mode, "pread") == 0 && two > 0)

@@ -109,6 +109,8 @@ def warm(bench, table, sides, fresh, ours, peers, path):
     again, *theirs = sides.of([*ours, "all", path, 4], *(command for _, command in often), skip=1)
     name, theirs = best([(name, one) for (name, _), one in zip(often, theirs, strict=True)])
     bench.compare(table, "the same again, in memory that is used again", again, name, theirs, 1.0)
+    (hashed,) = sides.of([*ours, "compared", path, 4], skip=1)
+    limit(table, bench, "the same, each tensor compared with its BLAKE3 on the way", hashed, again, "Tenure without that", 1.1)
     (single,) = sides.of([*ours, "each", path, 4], skip=1)
     bench.compare(table, "the same, one lease after the other", single, name, theirs, 1.0)
 
@@ -118,6 +120,8 @@ def cold(bench, table, sides, fresh, ours, peers, path, limits):
     ways = [[limits, "read", path, threads, kib, 1] for threads, kib in shapes]
     mine, *found = fresh.of([*ours, "cold", path, 1], *ways)
     (again,) = sides.of([*ours, "cold", path, 3], skip=1)
+    (hashed,) = sides.of([*ours, "compared", path, 3, "cold"], skip=1)
+    limit(table, bench, "that, each tensor compared with its BLAKE3 on the way", hashed, again, "Tenure without that", 1.1)
     name, theirs = best([(f"{kib >> 10} MiB, {threads} at once", one) for (threads, kib), one in zip(shapes, found, strict=True)])
     what = f"direct reads over and over into the same huge pages, {name}"
     limit(table, bench, "2 GB into owned memory, cold, first load of the process", mine, theirs, what, 1.11)
