@@ -3,7 +3,7 @@
 with its measured time instead of the one in the documentation. Before that, what PyTorch makes of every element type is
 compared with the recorded table, and 10,000 files with those of the real safetensors writer; and small models of
 transformers, diffusers, accelerate and spandrel (whose versions InvokeAI chooses) are loaded and saved with Tenure
-underneath.
+underneath, safetensors' own tests run with Tenure under its name, and 100,000 random cases are compared.
 
 Everything goes into build/peers-venv, which may be deleted afterwards. Run by `make peers`; what it prints belongs
 under docs/ with the commit it was measured on. Options are passed on to bench/run.py, such as --write.
@@ -21,7 +21,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 VENV = TOP / "build" / "peers-venv"
 PYTHON = VENV / "bin" / "python"
-PACKAGES = ["invokeai==6.14.2", "safetensors==0.8.0", "spandrel==0.4.2", "pytest"]
+PACKAGES = ["invokeai==6.14.2", "safetensors==0.8.0", "spandrel==0.4.2", "pytest", "fsspec"]
 ROUNDS = 5
 FILES = 100
 
@@ -86,7 +86,11 @@ def same_in_python():
     versions = "import accelerate, diffusers, spandrel, torch, transformers as t; " \
         "print(*(f'{m.__name__} {m.__version__}' for m in (torch, t, diffusers, accelerate)), sep=', ')"
     subprocess.run([str(PYTHON), "-c", versions], check=True)
-    checks = [["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "python/tests/test_peer_models.py"]]
+    checks = [
+        ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "python/tests/test_peer_models.py"],
+        ["python/tests/peer_suite.py"],
+        ["python/tests/differential.py", "--count", "100000"],
+    ]
     return all([subprocess.run([str(PYTHON), *check], cwd=TOP).returncode == 0 for check in checks])
 
 

@@ -226,12 +226,12 @@ def _flatten_as_ptr(tensors: dict[str, Tensor], keep_alive_buffer: list[Any]) ->
             )
         here = tensor if tensor.device.type == "cpu" else tensor.to("cpu")
         keep_alive_buffer.append(here)
-        address = here.data_ptr()
+        size, address = here.nelement() * _SIZE[here.dtype], here.data_ptr()
         flattened[name] = TensorSpec(
             dtype=str(tensor.dtype).rpartition(".")[2],
             shape=tensor.shape,
             data_ptr=address,
-            data_len=here.nelement() * _SIZE[here.dtype] if address else 0,
+            data_len=size if address else 0,
         )
     return flattened
 
