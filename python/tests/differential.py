@@ -87,12 +87,12 @@ class Case:
 # ---- headers ----
 
 
-def entries_of(data):
-    """The tensors' pairs of offsets as they stand in a header that can be read at all."""
+def begins_of(data):
+    """Where the tensors begin, by a header that can be read at all."""
     try:
         root = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
-        return [tuple(one["data_offsets"]) for name, one in root.items() if name != "__metadata__"]
-    except (AttributeError, ValueError, TypeError, KeyError, RecursionError, struct.error):
+        return [one["data_offsets"][0] for name, one in root.items() if name != "__metadata__"]
+    except (AttributeError, IndexError, ValueError, TypeError, KeyError, RecursionError, struct.error):
         return []
 
 
@@ -102,8 +102,8 @@ def without_chance(outcome, data):
     if kind == "value":
         return outcome
     value = re.sub(r"(invalid JSON in header: ).*", r"\1", value, flags=re.S)
-    offsets = [begin for begin, *_ in entries_of(data)]
-    if len(set(offsets)) < len(offsets):
+    begins = begins_of(data)
+    if len(set(map(str, begins))) < len(begins):
         value = re.sub(r"invalid (offset for tensor `.*`|shape, .*)$", "...", value, flags=re.S)
     return kind, value
 
@@ -174,8 +174,8 @@ def load_bytes(case, data):
         case.named("load_more_dtypes")  # with several such types either may be met first
     elif expected[0] == "value" or not several_unknown(data):
         equal(expected, found, f"{our_side.__name__}.load")
-    else:
-        equal(expected[0], found[0], f"{our_side.__name__}.load")
+    elif found[0] == "value":
+        raise Different(f"{our_side.__name__}.load takes what safetensors refuses: {expected}")
 
 
 def several_unknown(data):

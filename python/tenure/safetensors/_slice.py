@@ -83,19 +83,19 @@ def _check(items: list[int | slice], shape: tuple[int, ...], bits: int) -> None:
     span = bits  # of one step in a dimension
     for n in shape[len(items) :]:
         span *= n
-    narrow = False  # whether a dimension further in is not taken whole
+    narrow = False  # whether a dimension further in is not taken whole, but not for nothing
     for at in reversed(range(len(items))):
         steps, dim = _steps(items[at], shape[at]), shape[at]
-        wrong = (
-            (steps.start if steps.start >= dim else steps.stop - 1) if steps.start >= dim or steps.stop > dim else None
-        )
-        if wrong is not None and (dim or not isinstance(items[at], slice)):
+        beyond = steps.start >= dim or steps.stop > dim
+        if beyond and (dim or not isinstance(items[at], slice)):
+            wrong = steps.start if steps.start >= dim else steps.stop - 1
             _refuse(items, shape, f"index {wrong} out of bounds for tensor dimension #{at} of size {dim}")
-        if not narrow and (steps.start, steps.stop, steps.step) != (0, dim, 1):
-            narrow = True
+        ends: list[int] = []
+        if narrow:
+            ends = list(steps)
+        elif (steps.start, steps.stop, steps.step) != (0, dim, 1):
             ends = [steps.start, steps.stop] if steps.step == 1 else [n + end for n in steps for end in (0, 1)]
-        else:
-            ends = list(steps) if narrow else []
+        narrow = bool(ends)
         if any(end * span % 8 != 0 for end in ends):
             _refuse(items, shape, MISALIGNED)
         span *= dim
@@ -105,7 +105,8 @@ def _steps(item: int | slice, dim: int) -> range:
     """Give the places of a dimension that an item takes."""
     if not isinstance(item, slice):
         return range(item, item + 1)
-    return range(item.start or 0, dim if item.stop is None else item.stop, item.step)
+    start = item.start or 0
+    return range(start, max(start, dim if item.stop is None else item.stop), item.step)
 
 
 def _refuse(items: list[int | slice], shape: tuple[int, ...], why: str) -> NoReturn:

@@ -7,6 +7,7 @@ from collections import defaultdict
 import torch
 
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
+from ._make import torch_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -316,9 +317,7 @@ def _getdtype(dtype_str: str) -> Any:
 def _view2torch(safeview: list[tuple[str, dict[str, Any]]]) -> dict[str, Tensor]:
     result = {}
     for name, info in safeview:
-        dtype, shape = _getdtype(info["dtype"]), info["shape"]
-        if info["dtype"] == "F4":
-            shape = [*shape[:-1], shape[-1] // 2]
+        dtype, shape = _getdtype(info["dtype"]), torch_shape(info["dtype"], tuple(info["shape"]))
         if len(info["data"]) == 0:
             result[name] = torch.empty(shape, dtype=dtype)
         else:
