@@ -24,7 +24,7 @@ SMALL, SMALL_BYTES = 2000, 4096
 BACKENDS = ("mmap", "pread")
 
 
-# ---- one side, in its own process: a line a round: nanoseconds and, of a load, the sum of its bytes and most memory ----
+# ---- one side, in a process: a line a round has nanoseconds and, of a load, the sum of its bytes and most memory ----
 
 
 def modules(side, framework):
@@ -65,17 +65,14 @@ def most_memory():
 
 def loading(load_file, framework, path, backend, rounds):
     """Until every byte was summed."""
-    import numpy as np
-
+    word = importlib.import_module(framework).int64
     for _ in range(rounds):
         gc.collect()
         began = time.perf_counter_ns()
         total = 0
         for tensor in load_file(path, backend=backend).values():
-            if framework == "numpy":
-                total += int(tensor.reshape(-1).view(np.int32).sum(dtype=np.int64))
-            else:
-                total += int(tensor.view(-1).view(__import__("torch").int32).sum())
+            total += int(tensor.reshape(-1).view(word).sum())
+        del tensor
         print(time.perf_counter_ns() - began, total, most_memory())
 
 
@@ -144,12 +141,14 @@ class Table:
 
     def row(self, work, ours, theirs, ratio, goal, met):
         self.missed += [] if met else [work]
-        print(f"| {work} | {ours} | {theirs} | {ratio} | {goal} | {'yes' if met else '**no**'} |", flush=True)
+        met = "-" if goal == "-" else "yes" if met else "**no**"
+        print(f"| {work} | {ours} | {theirs} | {ratio} | {goal} | {met} |", flush=True)
 
     def compare(self, work, ours, theirs, goal):
         ratio = theirs.least() / ours.least()
         mine, its = (f"{amount(one.least())} (n={len(one.rounds)})" for one in (ours, theirs))
-        self.row(work, mine, f"{theirs.name}: {its}", f"{ratio:.2f}×", f"≥ {goal}×", ratio >= goal)
+        wanted = f"≥ {goal}\u00d7" if goal else "-"
+        self.row(work, mine, f"{theirs.name}: {its}", f"{ratio:.2f}\u00d7", wanted, goal is None or ratio >= goal)
 
 
 def write_small(path):
@@ -177,12 +176,18 @@ def prepare():
 
 
 def loads(table, framework, times):
-    ours, best, theirs = in_turn(times, "load", framework, DATA / "two gigabytes.safetensors", 2)
-    work = f"`load_file` of 2 GB with {framework} until every byte was summed"
-    table.compare(work, ours, best, 1.0)
-    most, mine = min(one.memory() for one in theirs), ours.memory()
-    table.row(f"{work}: most memory resident", f"{mine >> 20} MiB", f"the lesser: {most >> 20} MiB",
-              f"{mine / most:.3f} of it", "no more (1 % of slack)", mine <= most * 1.01)  # fmt: skip
+    """The first load of a process, and those after it, in memory that is used again."""
+    path = DATA / "two gigabytes.safetensors"
+    for rounds, word in ((1, "first load of the process"), (3, "again")):
+        ours, best, theirs = in_turn(times, "load", framework, path, rounds)
+        work = f"`load_file` of 2 GB with {framework} until every byte was summed, {word}"
+        table.compare(work, ours, best, 1.0)
+        for one in theirs:
+            if one is not best:
+                table.compare("the same beside its other backend", ours, one, None)
+        most, mine = min(one.memory() for one in theirs), ours.memory()
+        sizes = f"{mine >> 20} MiB", f"the lesser: {most >> 20} MiB", f"{mine / most:.3f} of it"
+        table.row(f"{work}: most memory resident", *sizes, "no more", mine <= most)
 
 
 def imports(table, times):

@@ -3,7 +3,8 @@
 with its measured time instead of the one in the documentation. Before that, what PyTorch makes of every element type is
 compared with the recorded table, and 10,000 files with those of the real safetensors writer; and small models of
 transformers, diffusers, accelerate and spandrel (whose versions InvokeAI chooses) are loaded and saved with Tenure
-underneath, safetensors' own tests run with Tenure under its name, and 100,000 random cases are compared.
+underneath, safetensors' own tests run with Tenure under its name, 100,000 random cases are compared, and the package's
+speed is measured (bench/python.py).
 
 Everything goes into build/peers-venv, which may be deleted afterwards. Run by `make peers`; what it prints belongs
 under docs/ with the commit it was measured on. Options are passed on to bench/run.py, such as --write.
@@ -105,6 +106,7 @@ def main():
     import run as bench
 
     bench.prepare()
+    subprocess.run([str(PYTHON), str(TOP / "bench/python.py")])  # its table says which goals are met
     said = subprocess.run(
         [str(PYTHON), __file__, "--classify", str(bench.DATA / "loras 100")], capture_output=True, text=True
     )
