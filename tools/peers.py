@@ -23,6 +23,7 @@ TOP = Path(__file__).resolve().parent.parent
 VENV = TOP / "build" / "peers-venv"
 PYTHON = VENV / "bin" / "python"
 PACKAGES = ["invokeai==6.14.2", "safetensors==0.8.0", "spandrel==0.4.2", "pytest", "fsspec"]
+WANTED = "invokeai, safetensors, spandrel, pytest, fsspec"
 ROUNDS = 5
 FILES = 100
 
@@ -30,7 +31,7 @@ FILES = 100
 def installed():
     return (
         PYTHON.exists()
-        and subprocess.run([str(PYTHON), "-c", "import invokeai, safetensors, spandrel, pytest"], capture_output=True).returncode == 0
+        and subprocess.run([str(PYTHON), "-c", f"import {WANTED}"], capture_output=True).returncode == 0
     )
 
 
