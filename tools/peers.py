@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """The real peers, side by side with Tenure on this machine: installs InvokeAI 6.14.2 (7 GB) and runs the benchmarks
 with its measured time instead of the one in the documentation. Before that, what PyTorch makes of every element type is
-compared with the recorded table, and 10,000 files with those of the real safetensors writer.
+compared with the recorded table, and 10,000 files with those of the real safetensors writer; and small models of
+transformers, diffusers, accelerate and spandrel (whose versions InvokeAI chooses) are loaded and saved with Tenure
+underneath, safetensors' own tests run with Tenure under its name, 100,000 random cases are compared, and the package's
+speed is measured (bench/python.py).
 
 Everything goes into build/peers-venv, which may be deleted afterwards. Run by `make peers`; what it prints belongs
 under docs/ with the commit it was measured on. Options are passed on to bench/run.py, such as --write.
@@ -19,7 +22,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 VENV = TOP / "build" / "peers-venv"
 PYTHON = VENV / "bin" / "python"
-PACKAGES = ["invokeai==6.14.2", "safetensors==0.8.0"]
+PACKAGES = ["invokeai==6.14.2", "safetensors==0.8.0", "spandrel==0.4.2", "pytest", "fsspec"]
+WANTED = "invokeai, safetensors, spandrel, pytest, fsspec"
 ROUNDS = 5
 FILES = 100
 
@@ -27,7 +31,7 @@ FILES = 100
 def installed():
     return (
         PYTHON.exists()
-        and subprocess.run([str(PYTHON), "-c", "import invokeai, safetensors"], capture_output=True).returncode == 0
+        and subprocess.run([str(PYTHON), "-c", f"import {WANTED}"], capture_output=True).returncode == 0
     )
 
 
@@ -76,17 +80,34 @@ def same_as_peers():
     return all([subprocess.run([str(PYTHON), *check], cwd=TOP, env=where).returncode == 0 for check in checks])
 
 
+def same_in_python():
+    """This checkout's package in the place of the installed safetensors."""
+    subprocess.run(["sh", "tools/fetch-blake3"], cwd=TOP, check=True)
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--force-reinstall", "."], cwd=TOP, check=True)
+    versions = "import accelerate, diffusers, spandrel, torch, transformers as t; " \
+        "print(*(f'{m.__name__} {m.__version__}' for m in (torch, t, diffusers, accelerate)), sep=', ')"
+    subprocess.run([str(PYTHON), "-c", versions], check=True)
+    checks = [
+        ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "python/tests/test_peer_models.py"],
+        ["python/tests/peer_suite.py"],
+        ["python/tests/differential.py", "--count", "100000"],
+    ]
+    return all([subprocess.run([str(PYTHON), *check], cwd=TOP).returncode == 0 for check in checks])
+
+
 def main():
     if sys.argv[1:2] == ["--classify"]:
         classify(sys.argv[2])
         return 0
     install()
-    if not same_as_peers():
+    if not same_as_peers() or not same_in_python():
         return 1
     sys.path.insert(0, str(TOP / "bench"))
     import run as bench
 
     bench.prepare()
+    subprocess.run([str(PYTHON), str(TOP / "bench/python.py")])  # its table says which goals are met
     said = subprocess.run(
         [str(PYTHON), __file__, "--classify", str(bench.DATA / "loras 100")], capture_output=True, text=True
     )

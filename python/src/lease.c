@@ -130,10 +130,15 @@ static PyObject *lease_name(PyObject *self, void *closure)
     return text_to_str(lease_of(self)->name);
 }
 
+/* Each word is made once and kept: frameworks ask every lease for it. Under the interpreter's lock. */
 static PyObject *lease_dtype(PyObject *self, void *closure)
 {
+    static PyObject *words[TN_DTYPE_COUNT];
     (void)closure;
-    return PyUnicode_InternFromString(tn_dtype_name(lease_of(self)->dtype));
+    tn_dtype dtype = lease_of(self)->dtype;
+    if (words[dtype] == NULL)
+        words[dtype] = PyUnicode_InternFromString(tn_dtype_name(dtype));
+    return Py_XNewRef(words[dtype]);
 }
 
 static PyObject *lease_shape(PyObject *self, void *closure)

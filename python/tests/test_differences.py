@@ -67,6 +67,23 @@ def test_difference_empty_dimension(slices):
     assert of(ours, "empty")[:].shape == (0, 3)
 
 
+def test_difference_f4_with_torch(torch, tmp_path):
+    if not hasattr(torch, "float4_e2m1fn_x2"):
+        pytest.skip("this torch has no float4_e2m1fn_x2")
+    path = file_of(tmp_path, b'{"x":{"dtype":"F4","shape":[2,4],"data_offsets":[0,4]}}', b"abcd")
+    with pytest.raises(RuntimeError, match="is invalid for input of size"):
+        theirs.safe_open(path, "pt", backend="pread").get_tensor("x")
+    for backend in ("mmap", "pread"):
+        with pytest.raises(RuntimeError, match="is invalid for input of size"):
+            theirs.safe_open(path, "pt", backend=backend).get_slice("x")[1:]
+        file = ours.safe_open(path, "pt", backend=backend)
+        assert bytes(file.get_tensor("x").view(torch.uint8).numpy()) == b"abcd"
+        found = file.get_slice("x")[1:]
+        assert found.dtype == torch.float4_e2m1fn_x2
+        assert found.shape == (1, 2)
+        assert bytes(found.view(torch.uint8).numpy()) == b"cd"
+
+
 def test_difference_duplicate_names(tmp_path):
     entry = b'"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}'
     path = file_of(tmp_path, b"{" + entry + b"," + entry + b"}", b"x")

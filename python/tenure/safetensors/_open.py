@@ -9,7 +9,7 @@ from ..errors import MemoryRefused, TenureError
 from . import _make, _texts
 from ._errors import SafetensorError
 from ._serialize import quoted
-from ._slice import read_index
+from ._slice import read_index, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,19 +205,18 @@ class PySafeSlice:
         """Read a slice: only its bytes, wherever the index is made of integers and slices."""
         of, handle, name = self._of, self._handle, self._name
         if of._native:
+            _make.torch_dtype(self._info[0])  # refuses F6 before the index is looked at
             if self._info[0] == "F4" or not _is_plain(index, self._info[1]):
                 return self._by_torch(index)
         else:
-            index = read_index(index, self._info[1])
+            index = read_index(index, self._info[1], _tenure.BITS[self._info[0]])
         try:
             lease = handle.lease(name, _parts(index))
         except MemoryRefused as error:
             return of._otherwise(handle, name, error)[index]
         except TenureError as error:
             if error.status == "unsupported":
-                raise SafetensorError(
-                    f"Error during slicing with shape {list(self._info[1])}: {_texts.MISALIGNED}"
-                ) from error
+                raise refusal(_parts(index), self._info[1], _texts.MISALIGNED) from error
             raise SafetensorError(f"Could not read tensor bytes for slicing: {error}") from error
         return of._make(lease)
 
@@ -328,7 +327,7 @@ def _empty_metadata(path: str, header_bytes: int) -> dict[str, str] | None:
     try:
         with open(path, "rb") as file:
             header = file.read(header_bytes)
-        if b"__metadata__" not in header:
+        if b"__metadata__" not in header and b"\\u" not in header:
             return None
         return _texts._parse(header[8:])[0]
     except (OSError, _texts.Invalid):

@@ -24,9 +24,12 @@ _SUPPORTED = (
 )
 
 
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+
+
 def quoted(text: str) -> str:
     """Put a text between double quotes, as Rust shows it."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in text) + '"'
 
 
 class TensorSpec:
@@ -58,17 +61,18 @@ class TensorSpec:
     def __init__(self, *, dtype: str, shape: Sequence[int], data_ptr: int, data_len: int) -> None:
         if not isinstance(dtype, str):
             raise TypeError(f"argument 'dtype': '{type(dtype).__name__}' object cannot be converted to 'str'")
+        sizes = [_unsigned(n) for n in shape]
+        address, size = _unsigned(data_ptr), _unsigned(data_len)
         word = WORDS.get(dtype)
         if word is None or word == "C128":
             raise SafetensorError(f"Unknown dtype {quoted(dtype)}. Supported dtypes: {_SUPPORTED}")
-        sizes = [_unsigned(n) for n in shape]
         if word == "F4" and sizes:
             sizes[-1] = _doubled(sizes[-1])
         for name, value in (
             ("_dtype", word),
             ("_shape", tuple(sizes)),
-            ("_data_ptr", _unsigned(data_ptr)),
-            ("_data_len", _unsigned(data_len)),
+            ("_data_ptr", address),
+            ("_data_len", size),
         ):
             object.__setattr__(self, name, value)
 
@@ -128,9 +132,10 @@ def _check_arguments(tensor_dict: Any, metadata: Any) -> None:
         return
     if not isinstance(metadata, dict):
         raise TypeError(f"argument 'metadata': '{type(metadata).__name__}' object is not an instance of 'dict'")
-    for text in (*metadata.keys(), *metadata.values()):
+    for text in (item for pair in metadata.items() for item in pair):
         if not isinstance(text, str):
-            raise TypeError(f"argument 'metadata': '{type(text).__name__}' object is not an instance of 'str'")
+            shown = "'None'" if text is None else f"'{type(text).__name__}' object"
+            raise TypeError(f"argument 'metadata': {shown} is not an instance of 'str'")
 
 
 def _laid_out(tensor_dict: dict[str, TensorSpec]) -> dict[str, _texts.Info]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 from operator import index as as_index
 
 from ._errors import SafetensorError
+from ._texts import MISALIGNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
 
 I32_MAX = (1 << 31) - 1
 
 
-def read_index(index: Any, shape: tuple[int, ...]) -> tuple[int | slice, ...]:
-    """Turn an index into integers and slices within the shape.
+def read_index(index: Any, shape: tuple[int, ...], bits: int) -> tuple[int | slice, ...]:
+    """Turn an index into integers and slices within the shape of a tensor whose elements have so many bits.
 
     Raises
     ------
@@ -34,7 +36,7 @@ def read_index(index: Any, shape: tuple[int, ...]) -> tuple[int | slice, ...]:
             found.extend([slice(None, None, 1)] * rest)
         else:
             found.append(_item(item, len(found), shape))
-    _check(found, shape)
+    _check(found, shape, bits)
     return tuple(found)
 
 
@@ -75,23 +77,46 @@ def _bound(number: int, dim: int) -> int:
     return max(number + dim, 0) if number < 0 else number
 
 
-def _check(items: list[int | slice], shape: tuple[int, ...]) -> None:
+def _check(items: list[int | slice], shape: tuple[int, ...], bits: int) -> None:
     if len(items) > len(shape):
         _refuse(items, shape, "more slicing indexes than dimensions in tensor")
+    span = bits  # of one step in a dimension
+    for n in shape[len(items) :]:
+        span *= n
+    narrow = False  # whether a dimension further in is not taken whole, but not for nothing
     for at in reversed(range(len(items))):
-        item, dim = items[at], shape[at]
-        if isinstance(item, slice):
-            start, stop = item.start or 0, dim if item.stop is None else item.stop
-            wrong = (start if start >= dim else stop - 1) if dim and (start >= dim or stop > dim) else None
-        else:
-            wrong = item if item >= dim else None
-        if wrong is not None:
+        steps, dim = _steps(items[at], shape[at]), shape[at]
+        beyond = steps.start >= dim or steps.stop > dim
+        if beyond and (dim or not isinstance(items[at], slice)):
+            wrong = steps.start if steps.start >= dim else steps.stop - 1
             _refuse(items, shape, f"index {wrong} out of bounds for tensor dimension #{at} of size {dim}")
+        ends: list[int] = []
+        if narrow:
+            ends = list(steps)
+        elif (steps.start, steps.stop, steps.step) != (0, dim, 1):
+            ends = [steps.start, steps.stop] if steps.step == 1 else [n + end for n in steps for end in (0, 1)]
+        narrow = bool(ends)
+        if any(end * span % 8 != 0 for end in ends):
+            _refuse(items, shape, MISALIGNED)
+        span *= dim
 
 
-def _refuse(items: list[int | slice], shape: tuple[int, ...], why: str) -> None:
+def _steps(item: int | slice, dim: int) -> range:
+    """Give the places of a dimension that an item takes."""
+    if not isinstance(item, slice):
+        return range(item, item + 1)
+    start = item.start or 0
+    return range(start, max(start, dim if item.stop is None else item.stop), item.step)
+
+
+def _refuse(items: list[int | slice], shape: tuple[int, ...], why: str) -> NoReturn:
+    raise refusal(items, shape, why)
+
+
+def refusal(items: Sequence[int | slice], shape: tuple[int, ...], why: str) -> SafetensorError:
+    """Make the error of a slice that is refused, as safetensors shows it."""
     shown = ", ".join(_shown(item) for item in items)
-    raise SafetensorError(f"Error during slicing [{shown}] with shape {list(shape)}: {why}")
+    return SafetensorError(f"Error during slicing [{shown}] with shape {list(shape)}: {why}")
 
 
 def _shown(item: int | slice) -> str:

@@ -94,9 +94,9 @@ def _flatten(tensor_dict: dict[str, Any], keep_alive_buffer: list[Any]) -> dict[
     """Describe arrays for writing; what had to be copied is kept in the list."""
     flattened = {}
     for name, value in tensor_dict.items():
-        tensor = value if value.flags.c_contiguous else np.ascontiguousarray(value)
-        if not _is_little_endian(tensor):
-            tensor = tensor.byteswap(inplace=False)
+        tensor = value if _is_little_endian(value) else value.byteswap(inplace=False)
+        if not tensor.flags.c_contiguous:
+            tensor = np.ascontiguousarray(tensor)
         keep_alive_buffer.append(tensor)
         flattened[name] = TensorSpec(
             dtype=tensor.dtype.name, shape=value.shape, data_ptr=tensor.ctypes.data, data_len=tensor.nbytes

@@ -7,6 +7,7 @@ from collections import defaultdict
 import torch
 
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
+from ._make import torch_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -226,12 +227,12 @@ def _flatten_as_ptr(tensors: dict[str, Tensor], keep_alive_buffer: list[Any]) ->
             )
         here = tensor if tensor.device.type == "cpu" else tensor.to("cpu")
         keep_alive_buffer.append(here)
-        address = here.data_ptr()
+        size, address = here.nelement() * _SIZE[here.dtype], here.data_ptr()
         flattened[name] = TensorSpec(
             dtype=str(tensor.dtype).rpartition(".")[2],
             shape=tensor.shape,
             data_ptr=address,
-            data_len=here.nelement() * _SIZE[here.dtype] if address else 0,
+            data_len=size if address else 0,
         )
     return flattened
 
@@ -316,9 +317,7 @@ def _getdtype(dtype_str: str) -> Any:
 def _view2torch(safeview: list[tuple[str, dict[str, Any]]]) -> dict[str, Tensor]:
     result = {}
     for name, info in safeview:
-        dtype, shape = _getdtype(info["dtype"]), info["shape"]
-        if info["dtype"] == "F4":
-            shape = [*shape[:-1], shape[-1] // 2]
+        dtype, shape = _getdtype(info["dtype"]), torch_shape(info["dtype"], tuple(info["shape"]))
         if len(info["data"]) == 0:
             result[name] = torch.empty(shape, dtype=dtype)
         else:
