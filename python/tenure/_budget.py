@@ -54,9 +54,9 @@ def left() -> int | None:
     return None if limit is None or used is None else max(limit - used - Room.held, 0)
 
 
-def refuse(message: str, file: str, tensor: str, wanted: int, found: int) -> MemoryRefused:
+def refuse(message: str, file: str, tensor: str, wanted: int, may: int) -> MemoryRefused:
     """Make the refusal of a call that would hold too much."""
-    error = from_status("MemoryRefused", "over_budget", message, file, tensor, None, wanted, found)
+    error = from_status("MemoryRefused", "over_budget", message, file, tensor, None, may, wanted)
     assert isinstance(error, MemoryRefused)
     return error
 
@@ -67,7 +67,7 @@ def check(wanted: int, budget: int | None, file: str) -> int | None:
     Raises
     ------
     MemoryRefused
-        With what is wanted in `expected` and what may be had in `found`.
+        With what may be held in `expected` and what it would be in `found`.
     """
     rest = left()
     limits = [size for size in (budget, rest) if size is not None]

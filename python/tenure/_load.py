@@ -60,7 +60,7 @@ def load(
     Raises
     ------
     MemoryRefused
-        Before anything is read, when it does not fit the budget: `expected` bytes would be held, `found` may be.
+        Before anything is read, when it does not fit the budget: `found` bytes would be held, `expected` may be.
     FormatError, FileChanged, OSError
         As for `tenure.open`.
     ValueError

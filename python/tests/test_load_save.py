@@ -230,8 +230,8 @@ def test_a_load_over_its_budget_is_refused_before_anything_is_read(wide):
     header = wide.stat().st_size - (32 << 20)
     assert tenure.memory()["read"] - before <= header + 4096
     assert isinstance(refused.value, MemoryError)
-    assert 32 << 20 <= refused.value.expected < 33 << 20
-    assert refused.value.found == 31 << 20
+    assert 32 << 20 <= refused.value.found < 33 << 20
+    assert refused.value.expected == 31 << 20
     assert refused.value.file == str(wide)
     assert len(tenure.load(wide, framework="numpy", budget="33M")) == 8
     assert len(tenure.load(wide, framework="numpy", budget="5M", names=["t3"])) == 1
@@ -242,12 +242,13 @@ def test_turned_tensors_are_counted_as_what_they_become(wide, dtype, held):
     passing = 0 if dtype == "F32" else 4 << 20  # one lease at a time is held twice
     with pytest.raises(tenure.MemoryRefused) as refused:
         tenure.load(wide, framework="numpy", dtype=dtype, budget=held + passing - 1)
-    assert held + passing <= refused.value.expected < held + passing + (1 << 20)
-    loaded = tenure.load(wide, framework="numpy", dtype=dtype, budget=refused.value.expected)
+    assert held + passing <= refused.value.found < held + passing + (1 << 20)
+    loaded = tenure.load(wide, framework="numpy", dtype=dtype, budget=refused.value.found)
     assert [float(array[-1]) for array in loaded.values()] == [float(i) for i in range(8)]
 
 
 def test_a_turning_load_holds_no_more_than_its_budget(tmp_path, python):
+    """512 MiB that become 256; beside the budget there are memory kept for the next leases and the libraries' own."""
     size = 16 << 20
     spans = {f"t{i}": [i * size, (i + 1) * size] for i in range(32)}
     entries = {name: {"dtype": "F32", "shape": [size // 4], "data_offsets": span} for name, span in spans.items()}
@@ -261,7 +262,7 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
 before = peak()
 loaded = tenure.load(sys.argv[1], framework="numpy", dtype="F16", budget="288M")
-print(sum(a.nbytes for a in loaded.values()), peak() - before <= 300 << 20)
+print(sum(a.nbytes for a in loaded.values()), peak() - before <= 340 << 20)
 """
     said = python(program, tmp_path / "a.safetensors")
     if "TENURE_SANITIZED" not in os.environ:
@@ -275,7 +276,7 @@ kept = tenure.load(sys.argv[1], framework="numpy", dtype="F16")
 try:
     tenure.load(sys.argv[1], framework="numpy", dtype="F16")
 except tenure.MemoryRefused as refusal:
-    print(refusal.found < 20 << 20)
+    print(refusal.expected < 20 << 20)
 del kept
 print(len(tenure.load(sys.argv[1], framework="numpy", dtype="F16")))
 """
