@@ -63,3 +63,16 @@ def python():
         return done.stdout + done.stderr
 
     return run
+
+
+@pytest.fixture
+def abuse(python):
+    """Run a program that begins with all of abuse.py, in a process of its own."""
+    here = str(Path(__file__).resolve().parent)
+
+    def run(program, *arguments, **options):
+        return python(
+            f"import sys\nsys.path.insert(0, {here!r})\nfrom abuse import *\n{program}", *arguments, **options
+        )
+
+    return run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from .. import _tenure
 from ..errors import TenureError
@@ -303,8 +304,11 @@ def _refuse(path: str, error: TenureError | None) -> NoReturn:
     """Say what safetensors says of a file that Tenure does not take."""
     text = str(error) if error is not None else "it is no safetensors file"
     try:
-        with open(path, "rb") as file:
-            total = os.fstat(file.fileno()).st_size
+        with open(path, "rb", opener=_without_waiting) as file:
+            now = os.fstat(file.fileno())
+            if not stat.S_ISREG(now.st_mode):
+                raise IsADirectoryError
+            total = now.st_size
             start = file.read(8)
             size = int.from_bytes(start, "little")
             if size <= _texts.MAX_HEADER:
@@ -317,6 +321,11 @@ def _refuse(path: str, error: TenureError | None) -> NoReturn:
     except _texts.Invalid as invalid:
         text = str(invalid)
     raise SafetensorError(f"Error while deserializing header: {text}") from error
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes into is opened too."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _empty_metadata(path: str, header_bytes: int) -> dict[str, str] | None:
