@@ -51,13 +51,13 @@ def torch():
 def python():
     """Run a program in a process of its own; its output, and it must end well."""
 
-    def run(program, *arguments, code=0, **environment):
+    def run(program, *arguments, code=0, timeout=120, **environment):
         done = subprocess.run(
             [sys.executable, "-c", program, *map(str, arguments)],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=timeout,
         )
         assert done.returncode == code, f"ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
