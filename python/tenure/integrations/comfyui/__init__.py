@@ -13,8 +13,9 @@ import sys
 from .._watch import Replacements, lock, log
 from ._loaders import LOADERS, is_known
 from .nodes import NODE_CLASS_MAPPINGS, NODE_DISPLAY_NAME_MAPPINGS
+from .why import explain
 
-__all__ = ["NODE_CLASS_MAPPINGS", "NODE_DISPLAY_NAME_MAPPINGS", "install", "uninstall"]
+__all__ = ["NODE_CLASS_MAPPINGS", "NODE_DISPLAY_NAME_MAPPINGS", "explain", "install", "uninstall"]
 
 _replacements = Replacements()
 _left: set[str] = set()  # functions that were found to be unknown, said once

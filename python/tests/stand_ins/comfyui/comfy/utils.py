@@ -14,3 +14,12 @@ def load_torch_file(ckpt, safe_load=False, device=None, return_metadata=False):
 
         tensors = torch.load(ckpt, map_location=device, weights_only=True)
     return (tensors, metadata) if return_metadata else tensors
+
+
+class ProgressBar:
+    def __init__(self, total):
+        self.total, self.current = total, 0
+
+    def update_absolute(self, value, total=None, preview=None):
+        self.total = self.total if total is None else total
+        self.current = value
