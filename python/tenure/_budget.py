@@ -7,6 +7,8 @@ from .errors import MemoryRefused, from_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     Size = int | str
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -37,21 +39,26 @@ def read_size(size: Size | None) -> int | None:
 class Room(bytearray):
     """Memory for elements that were turned into another type; it counts against the budget while it lives."""
 
-    held = 0  # bytes of all that live
+    _alive: ClassVar[dict[int, int]] = {}  # sizes by id: one step to enter and one to leave, from any thread
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
-        Room.held += size
+        self._alive[id(self)] = size
 
     def __del__(self) -> None:
-        Room.held -= len(self)
+        self._alive.pop(id(self), None)
+
+    @classmethod
+    def held(cls) -> int:
+        """Sum up the bytes of all that live."""
+        return sum(list(cls._alive.values()))
 
 
 def left() -> int | None:
     """Find how many bytes of the process's budget are left; None without one."""
     now = _tenure.memory()
     limit, used = now["limit"], now["used"]
-    return None if limit is None or used is None else max(limit - used - Room.held, 0)
+    return None if limit is None or used is None else max(limit - used - Room.held(), 0)
 
 
 def refuse(message: str, file: str, tensor: str, wanted: int, may: int) -> MemoryRefused:

@@ -283,6 +283,23 @@ print(len(tenure.load(sys.argv[1], framework="numpy", dtype="F16")))
     assert python(program, wide, TENURE_MEMORY="34M") == "True\n8\n"
 
 
+def test_what_threads_turned_is_counted_until_it_is_gone(wide):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tenure._budget import Room
+
+    gc.collect()
+    before = Room.held()
+    with ThreadPoolExecutor(8) as pool:
+        kept = list(
+            pool.map(lambda i: tenure.load(wide, framework="numpy", dtype="F16", names=[f"t{i % 8}"]), range(64))
+        )
+    assert Room.held() - before == 64 * (2 << 20)
+    del kept
+    gc.collect()
+    assert Room.held() == before
+
+
 def test_another_device_needs_room_for_one_tensor(torch, wide):
     loaded = tenure.load(wide, device="meta", budget="5M")
     assert loaded["t7"].shape == (1 << 20,)
