@@ -176,7 +176,7 @@ def stage_differential(log, result, args):
 
 
 def stage_python(log, result, args):
-    code, output = run([sys.executable, "python/tests/stage.py"], log)
+    code, output = run([sys.executable, "python/tests/stage.py"], log, {"TENURE_SOAK": "1"} if args.soak else None, timeout=7200)
     counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", output)}
     result.passed += counts.get("passed", 0)
     result.failed += counts.get("failed", 0) + counts.get("error", 0)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._lazy import LazyStateDict
     from ._load import load
     from ._probe import memory, probe
-    from ._save import save
+    from ._save import convert, save
 
 __version__ = _tenure.version
 
@@ -42,6 +42,7 @@ __all__ = [
     "TenureError",
     "__version__",
     "aio",
+    "convert",
     "errors",
     "install",
     "load",
@@ -59,6 +60,7 @@ if hasattr(_os, "register_at_fork"):
 # Where each name comes from that is imported when it is first used.
 _LATER = {
     "LazyStateDict": "_lazy",
+    "convert": "_save",
     "install": "_install",
     "load": "_load",
     "memory": "_probe",

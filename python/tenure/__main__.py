@@ -12,10 +12,12 @@ import sys
 
 USAGE = """usage: python -m tenure run -- PROGRAM [ARGS]
        python -m tenure probe PATH...
+       python -m tenure comfyui FOLDER
        python -m tenure version
 
 run      run a Python program with Tenure in the place of safetensors
 probe    say what files are, a JSON object a line
+comfyui  put Tenure's custom node into the folder of a ComfyUI, whose Python this is
 """
 
 
@@ -25,6 +27,8 @@ def main(arguments: list[str]) -> int:
         return run(arguments[2:] if arguments[1] == "--" else arguments[1:])
     if arguments[:1] == ["probe"] and len(arguments) > 1:
         return probe(arguments[1:])
+    if arguments[:1] == ["comfyui"] and len(arguments) == 2:
+        return comfyui(arguments[1])
     if arguments == ["version"]:
         from . import __version__
 
@@ -43,6 +47,19 @@ def probe(paths: list[str]) -> int:
 
     for path in paths:
         print(json.dumps({"v": 1, **_probe.probe(path)}))
+    return 0
+
+
+def comfyui(folder: str) -> int:
+    """Copy the custom node into ComfyUI's folder."""
+    nodes = os.path.join(folder, "custom_nodes")
+    if not os.path.isdir(nodes):
+        print(f"tenure: {nodes} is no folder: name the one in which ComfyUI's main.py lies", file=sys.stderr)
+        return 1
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "integrations/comfyui/custom_nodes/tenure_models")
+    place = os.path.join(nodes, "tenure_models")
+    shutil.copytree(here, place, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    print(f'{place}: start ComfyUI again, and look for the node "Why is this model unknown?"')
     return 0
 
 

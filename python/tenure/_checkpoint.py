@@ -162,7 +162,8 @@ class Tensor:
         ----------
         view : bool
             Give a read-only window on the file instead, where that can be. It costs neither memory nor reading, but
-            who cuts the file meanwhile ends this process: see docs/python.md.
+            who cuts the file meanwhile ends this process, and so does who writes into it through torch, which takes no
+            note of what is read-only: see docs/python.md.
         progress : callable, optional
             Called as ``progress(done, total)`` in bytes, now and then. An exception in it ends the reading.
 

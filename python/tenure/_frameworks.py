@@ -6,7 +6,6 @@ import sys
 
 from . import _tenure
 from ._tenure import BITS, Lease
-from .errors import from_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,8 +99,16 @@ def torch_dtype(word: str) -> Any:
     return found
 
 
-def converted(lease: Lease, word: str) -> bytearray:
+def converted(lease: Lease, word: str, *, admitted: bool = False) -> bytearray:
     """Turn the elements of a lease into another type, in memory of their own.
+
+    Parameters
+    ----------
+    lease : Lease
+    word : str
+        Its new type, as in a header.
+    admitted : bool
+        Whether the budget was asked already, for all that the caller turns.
 
     Raises
     ------
@@ -110,13 +117,14 @@ def converted(lease: Lease, word: str) -> bytearray:
     FormatError
         When the one type does not become the other.
     """
+    from ._budget import Room, left, refuse
+
     wanted = lease.nbytes * 8 // BITS[lease.dtype] * BITS[word] // 8
-    now = _tenure.memory()
-    limit, used = now["limit"], now["used"]
-    if limit is not None and used is not None and used + wanted > limit:
+    rest = None if admitted else left()
+    if rest is not None and wanted > rest:
         message = f"{wanted} bytes for {lease.name} as {word} do not fit the memory budget"
-        raise from_status("MemoryRefused", "over_budget", message, "", lease.name, None, wanted, max(limit - used, 0))
-    target = bytearray(wanted)
+        raise refuse(message, "", lease.name, wanted, rest)
+    target = Room(wanted)
     _tenure.convert(lease, lease.dtype, target, word)
     return target
 
@@ -126,13 +134,13 @@ def _check_order() -> None:
         raise NotImplementedError("Tenure gives tensors to frameworks on little-endian machines only")
 
 
-def to_numpy(lease: Lease, dtype: Any = None) -> Any:
+def to_numpy(lease: Lease, dtype: Any = None, *, admitted: bool = False) -> Any:
     """Make a NumPy array of a lease, without a copy unless the type changes."""
     import numpy
 
     _check_order()
     word = lease.dtype if dtype is None else word_of(dtype)
-    source: Any = lease if word == lease.dtype else converted(lease, word)
+    source: Any = lease if word == lease.dtype else converted(lease, word, admitted=admitted)
     return numpy.ndarray(lease.shape, numpy_dtype(word), source)
 
 
@@ -145,13 +153,13 @@ def torch_shape(lease: Lease) -> tuple[int, ...]:
     return (*lease.shape[:-1], lease.shape[-1] // 2)
 
 
-def to_torch(lease: Lease, dtype: Any = None, device: Any = "cpu") -> Any:
+def to_torch(lease: Lease, dtype: Any = None, device: Any = "cpu", *, admitted: bool = False) -> Any:
     """Make a torch tensor of a lease, without a copy unless the type changes or it lies elsewhere."""
     import torch
 
     _check_order()
     word = lease.dtype if dtype is None else word_of(dtype)
-    source: Any = lease if word == lease.dtype else converted(lease, word)
+    source: Any = lease if word == lease.dtype else converted(lease, word, admitted=admitted)
     shape = torch_shape(lease)
     if lease.nbytes == 0:
         tensor = torch.empty(shape, dtype=torch_dtype(word))

@@ -15,6 +15,8 @@ import os
 import sys
 import threading
 
+from . import integrations
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,12 +70,14 @@ def install() -> bool:
 
         of = f"safetensors {version}" if version else "safetensors, which is not there"
         _log(f"Tenure {__version__} is in the place of {of} (tenure.uninstall() or TENURE_DISABLE=1 undo it)")
-        return True
+    integrations.install()
+    return True
 
 
 def uninstall() -> None:
     """Set everything back as it was before `install`. What was made by Tenure stays usable."""
     global _finder
+    integrations.uninstall()
     with _lock:
         if _finder is not None:
             sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not _finder]

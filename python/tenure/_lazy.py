@@ -6,6 +6,7 @@ import weakref
 from collections.abc import ItemsView, Iterator, ValuesView
 
 from ._checkpoint import Checkpoint, Tensor, open
+from ._frameworks import word_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class LazyStateDict(dict[str, "Any"]):
     """A ``dict`` of a file's tensors that reads each when it is touched.
 
     It is a real dict to its users: it has order, can be changed, popped from, copied and passed on. A tensor is read at
-    its first touch and given up when nobody holds it any more; touched again, it is read again. What is put into it by
+    its first touch and given up when nobody holds it any more; touched again, it is read again, as it stands in the
+    file: what is changed in place must be held, or put back by ``state_dict[name] = tensor``. What is put into it by
     hand is kept as it is.
 
     Parameters
@@ -48,13 +50,14 @@ class LazyStateDict(dict[str, "Any"]):
         from ._load import _maker
 
         super().__init__()
-        self._alive: dict[str, weakref.ref[Any]] = {}
         if isinstance(source, LazyStateDict):
             self._make: Callable[[Any], Any] = source._make
+            self._terms: tuple[str, ...] = source._terms
             for name, value in dict.items(source):
                 dict.__setitem__(self, name, value)
             return
         self._make = _maker(framework, dtype, device)
+        self._terms = (framework, "" if dtype is None else word_of(dtype), str(device))
         checkpoint = source if isinstance(source, Checkpoint) else open(source)
         for name in checkpoint:
             dict.__setitem__(self, name, _Unread(checkpoint[name]))
@@ -72,25 +75,9 @@ class LazyStateDict(dict[str, "Any"]):
             raise KeyError(name)
         return value.tensor
 
-    def _value(self, name: str, value: Any) -> Any:
-        if not isinstance(value, _Unread):
-            return value
-        alive = self._alive.get(name)
-        found = None if alive is None else alive()
-        if found is None:
-            found = self._make(value.tensor.lease())
-            try:
-                self._alive[name] = weakref.ref(found)
-            except TypeError:  # leases have no weak references; each touch reads
-                pass
-        return found
-
     def __getitem__(self, name: str) -> Any:
-        return self._value(name, dict.__getitem__(self, name))
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._alive.pop(name, None)
-        dict.__setitem__(self, name, value)
+        value = dict.__getitem__(self, name)
+        return value.read(self._make) if isinstance(value, _Unread) else value
 
     def __iter__(self) -> Iterator[str]:  # dict(lazy) and {**lazy} ask for the values one by one because of this
         return dict.__iter__(self)
@@ -129,10 +116,15 @@ class LazyStateDict(dict[str, "Any"]):
         return self[name]
 
     def copy(self) -> LazyStateDict:
-        """Make another one of the same tensors, as unread as they are."""
+        """Make another one of the same tensors, as unread as they are; those that are held are the same objects."""
         return LazyStateDict(self)
 
     __copy__ = copy
+
+    @classmethod
+    def fromkeys(cls, names: Any, value: Any = None) -> dict[str, Any]:  # type: ignore[override]
+        """Make a plain dict, as there is no file to read from."""
+        return dict.fromkeys(names, value)
 
     def __or__(self, other: Any) -> Any:
         if not isinstance(other, dict):
@@ -145,9 +137,9 @@ class LazyStateDict(dict[str, "Any"]):
         return NotImplemented if not isinstance(other, dict) else {**other, **self}
 
     def update(self, *sources: Any, **values: Any) -> None:
-        """Put in what other mappings hold; lazy tensors stay unread."""
+        """Put in what other mappings hold; unread tensors that would be made in the same way stay unread."""
         for source in sources:
-            if isinstance(source, LazyStateDict) and source._make is self._make:
+            if isinstance(source, LazyStateDict) and source._terms == self._terms:
                 for name, value in dict.items(source):
                     self[name] = value
             else:
@@ -180,12 +172,24 @@ class LazyStateDict(dict[str, "Any"]):
 
 
 class _Unread:
-    """Stands in the dict where a tensor will be."""
+    """Stands in the dict, and in its copies, where a tensor will be."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("alive", "tensor")
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
+        self.alive: weakref.ref[Any] | None = None
+
+    def read(self, make: Callable[[Any], Any]) -> Any:
+        """Give the tensor that somebody holds, or read it."""
+        found = None if self.alive is None else self.alive()
+        if found is None:
+            found = make(self.tensor.lease())
+            try:
+                self.alive = weakref.ref(found)
+            except TypeError:  # leases have no weak references; each touch reads
+                pass
+        return found
 
 
 class _Items(ItemsView[str, "Any"]):
@@ -194,9 +198,19 @@ class _Items(ItemsView[str, "Any"]):
         for name in dict.__iter__(mapping):
             yield name, mapping[name]
 
+    def __reversed__(self) -> Iterator[tuple[str, Any]]:
+        mapping: Any = self._mapping  # type: ignore[attr-defined]
+        for name in dict.__reversed__(mapping):
+            yield name, mapping[name]
+
 
 class _Values(ValuesView["Any"]):
     def __iter__(self) -> Iterator[Any]:
         mapping: Any = self._mapping  # type: ignore[attr-defined]
         for name in dict.__iter__(mapping):
+            yield mapping[name]
+
+    def __reversed__(self) -> Iterator[Any]:
+        mapping: Any = self._mapping  # type: ignore[attr-defined]
+        for name in dict.__reversed__(mapping):
             yield mapping[name]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from ._checkpoint import Checkpoint, open
+import contextlib
+import os
+
+from ._budget import check, read_size
+from ._checkpoint import Checkpoint, Tensor, open
+from ._frameworks import word_of
+from ._tenure import BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    from ._budget import Size
     from ._checkpoint import Path, Progress
 
 BATCH_BYTES = 1 << 30  # what is held twice at most while types change or tensors go to another device
@@ -21,6 +28,7 @@ def load(
     dtype: Any = None,
     device: Any = "cpu",
     framework: str = "torch",
+    budget: Size | None = None,
     progress: Progress | bool | None = None,
 ) -> dict[str, Any]:
     """Read the tensors of a file.
@@ -37,6 +45,9 @@ def load(
         Where torch tensors shall lie.
     framework : {"torch", "numpy", "lease"}
         What the tensors shall be.
+    budget : int or str, optional
+        What this call may hold in memory at once, in bytes or like ``"2G"``: the tensors that it gives, and what it
+        needs meanwhile. The process's budget (``TENURE_MEMORY``) holds as well.
     progress : callable or bool, optional
         Called as ``progress(done, total)`` in bytes; an exception in it ends the reading. True shows a bar where tqdm
         is installed.
@@ -49,51 +60,86 @@ def load(
     Raises
     ------
     MemoryRefused
-        Before anything is read, when it does not fit the budget.
+        Before anything is read, when it does not fit the budget: `found` bytes would be held, `expected` may be.
     FormatError, FileChanged, OSError
         As for `tenure.open`.
+    ValueError
+        When `budget` is no size or `framework` is not known.
     """
+    allowed = read_size(budget)
     with open(path) as checkpoint:
-        wanted = list(checkpoint) if names is None else list(names)
-        make = _maker(framework, dtype, device)
-        if progress is True:
-            bar = _Bar(checkpoint.cost(wanted).bytes)
-            try:
-                return _load(checkpoint, wanted, make, bar.show, dtype is not None or device != "cpu")
-            finally:
-                bar.close()
-        return _load(checkpoint, wanted, make, progress or None, dtype is not None or device != "cpu")
+        plan = _Plan(checkpoint, names, framework, dtype, device)
+        plan.fit(allowed)
+        with telling(progress, plan.bytes) as tell:
+            return plan.read(tell)
 
 
-def _load(
-    checkpoint: Checkpoint, names: list[str], make: Callable[[Any], Any], progress: Progress | None, changes: bool
-) -> dict[str, Any]:
-    """Read in one go what stays as it is; piece by piece what will need room a second time."""
-    if not changes:
-        return {name: make(lease) for name, lease in checkpoint.lease_many(names, progress=progress).items()}
-    cost = checkpoint.cost(names)
-    result: dict[str, Any] = {}
-    done = 0
-    for batch in _batches(checkpoint, names):
-        listener = None if progress is None else _shifted(progress, done, cost.bytes)
-        leases = checkpoint.lease_many(batch, progress=listener)
-        for name in batch:
-            lease = leases.pop(name)
-            done += lease.nbytes
-            result[name] = make(lease)
-    return result
+class _Plan:
+    """What a load reads, and what of it is held twice for a while because its type changes or it goes elsewhere."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, names: Iterable[str] | None, framework: str, dtype: Any, device: Any
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.names = list(checkpoint) if names is None else list(dict.fromkeys(names))
+        self.make = _maker(framework, dtype, device, admitted=True)
+        self.word = None if dtype is None else word_of(dtype)
+        self.away = framework == "torch" and str(device) != "cpu"
+        self.batch = BATCH_BYTES
+        self.bytes = sum(checkpoint[name].nbytes for name in self.names)
+
+    def made(self, tensor: Tensor) -> int:
+        """Bytes that a tensor takes beside its lease; 0 when it is made of the lease itself."""
+        if self.word is None or self.word == tensor.dtype or not is_float(tensor.dtype):
+            return 0
+        return (tensor.size * BITS[self.word] + 7) // 8
+
+    def fit(self, budget: int | None) -> None:
+        """Refuse what would hold too much, and choose how much is held twice where there is a choice."""
+        held = self.checkpoint.cost(self.names).memory_bytes - self.bytes  # what leases take beside their elements
+        passing = room = 0
+        for name in self.names:
+            tensor = self.checkpoint[name]
+            made = self.made(tensor)
+            if made or self.away:
+                passing = max(passing, tensor.nbytes)
+            if self.away:
+                room = max(room, made)
+            else:
+                held += made or tensor.nbytes
+        may = check(held + passing + room, budget, os.fsdecode(self.checkpoint.path))
+        if may is not None:
+            self.batch = min(BATCH_BYTES, max(may - held - room, passing))
+        self.at_once = passing == 0
+
+    def read(self, progress: Progress | None) -> dict[str, Any]:
+        """Read in one go what stays as it is; piece by piece what needs room a second time."""
+        if self.at_once:
+            leases = self.checkpoint.lease_many(self.names, progress=progress)
+            return {name: self.make(leases.pop(name)) for name in self.names}
+        result: dict[str, Any] = {}
+        done = 0
+        for batch in _batches(self.checkpoint, self.names, self.batch):
+            listener = None if progress is None else _shifted(progress, done, self.bytes)
+            leases = self.checkpoint.lease_many(batch, progress=listener)
+            for name in batch:
+                lease = leases.pop(name)
+                done += lease.nbytes
+                result[name] = self.make(lease)
+                del lease  # not held while the next batch is read
+        return result
 
 
 def _shifted(progress: Progress, before: int, total: int) -> Progress:
     return lambda done, _: progress(before + done, total)
 
 
-def _batches(checkpoint: Checkpoint, names: list[str]) -> list[list[str]]:
+def _batches(checkpoint: Checkpoint, names: list[str], limit: int) -> list[list[str]]:
     batches: list[list[str]] = [[]]
     size = 0
     for name in names:
         nbytes = checkpoint[name].nbytes
-        if batches[-1] and size + nbytes > BATCH_BYTES:
+        if batches[-1] and size + nbytes > limit:
             batches.append([])
             size = 0
         batches[-1].append(name)
@@ -101,21 +147,39 @@ def _batches(checkpoint: Checkpoint, names: list[str]) -> list[list[str]]:
     return batches
 
 
-def _maker(framework: str, dtype: Any, device: Any) -> Callable[[Any], Any]:
+def is_float(word: str) -> bool:
+    """Whether a `dtype` turns tensors of this element type."""
+    return word.startswith(("F", "BF"))
+
+
+def _maker(framework: str, dtype: Any, device: Any, *, admitted: bool = False) -> Callable[[Any], Any]:
     from . import _frameworks
 
     def target(lease: Any) -> Any:
-        return dtype if dtype is not None and lease.dtype.startswith(("F", "BF")) else None
+        return dtype if dtype is not None and is_float(lease.dtype) else None
 
     if framework == "torch":
-        return lambda lease: _frameworks.to_torch(lease, target(lease), device)
+        return lambda lease: _frameworks.to_torch(lease, target(lease), device, admitted=admitted)
     if framework == "numpy":
-        return lambda lease: _frameworks.to_numpy(lease, target(lease))
+        return lambda lease: _frameworks.to_numpy(lease, target(lease), admitted=admitted)
     if framework == "lease":
         if dtype is not None:
             raise ValueError("a lease holds the elements as they are in the file: ask for torch or numpy")
         return lambda lease: lease
     raise ValueError(f"framework is 'torch', 'numpy' or 'lease', not {framework!r}")
+
+
+@contextlib.contextmanager
+def telling(progress: Progress | bool | None, total: int = 0) -> Iterator[Progress | None]:
+    """Give the callback that a caller's `progress` stands for; True is a bar while the block runs."""
+    if progress is not True:
+        yield progress or None
+        return
+    bar = _Bar(total)
+    try:
+        yield bar.show
+    finally:
+        bar.close()
 
 
 class _Bar:
@@ -132,6 +196,7 @@ class _Bar:
 
     def show(self, done: int, total: int) -> None:
         if self._bar is not None:
+            self._bar.total = total
             self._bar.update(done - self._done)
             self._done = done
 

@@ -62,7 +62,7 @@ class LibraryError(TenureError):
 
 
 class MemoryRefused(TenureError, builtins.MemoryError):
-    """What was asked for does not fit the memory budget; `expected` bytes were wanted, `found` bytes were left."""
+    """What was asked for does not fit the memory budget: `expected` is the most it may be, `found` what it would be."""
 
 
 class MemoryError(TenureError, builtins.MemoryError):

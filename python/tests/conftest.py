@@ -51,15 +51,28 @@ def torch():
 def python():
     """Run a program in a process of its own; its output, and it must end well."""
 
-    def run(program, *arguments, code=0, **environment):
+    def run(program, *arguments, code=0, timeout=120, **environment):
         done = subprocess.run(
             [sys.executable, "-c", program, *map(str, arguments)],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=timeout,
         )
         assert done.returncode == code, f"ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture
+def abuse(python):
+    """Run a program that begins with all of abuse.py, in a process of its own."""
+    here = str(Path(__file__).resolve().parent)
+
+    def run(program, *arguments, **options):
+        return python(
+            f"import sys\nsys.path.insert(0, {here!r})\nfrom abuse import *\n{program}", *arguments, **options
+        )
 
     return run

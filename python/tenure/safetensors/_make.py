@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._tenure import Lease
+    from ._fallback import Mapped
 
 FRAMEWORKS = {
     "pt": "pytorch",
@@ -146,7 +147,11 @@ def other_maker(framework: str, device: str | int) -> Callable[[Lease], Any]:
             import_module(framework)  # it may bring NumPy the types that it lacks
         except ImportError:
             pass
-    array = numpy_maker()
+    return _converting(framework, device, numpy_maker())
+
+
+def _converting(framework: str, device: str | int, array: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Let a framework take over the arrays that a maker makes."""
     if framework == "tensorflow":
         convert = import_module("tensorflow").convert_to_tensor
     elif framework == "flax":
@@ -169,3 +174,26 @@ def maker(framework: str, device: str | int) -> Callable[[Lease], Any]:
     if framework == "numpy":
         return numpy_maker()
     return torch_maker(device) if framework == "pytorch" else other_maker(framework, device)
+
+
+def _map_array(mapped: Mapped) -> Any:
+    from numpy import ndarray
+
+    return ndarray(mapped.shape, _numpy_dtypes[mapped.dtype], mapped.buffer)
+
+
+def map_maker(framework: str, device: str | int) -> Callable[[Mapped], Any]:
+    """Make the function that turns a private map into a tensor of the framework."""
+    if framework != "pytorch":
+        return _map_array if framework == "numpy" else _converting(framework, device, _map_array)
+
+    def make(mapped: Mapped) -> Any:
+        import torch
+
+        shape, dtype = torch_shape(mapped.dtype, mapped.shape), _torch_dtypes[mapped.dtype]
+        if not mapped.nbytes:
+            return torch.empty(shape, dtype=dtype)
+        tensor = torch.frombuffer(mapped.buffer, dtype=dtype).view(shape)
+        return tensor if device == "cpu" else tensor.to(device)
+
+    return make

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from .. import _tenure
-from ..errors import MemoryRefused, TenureError
-from . import _make, _texts
+from ..errors import TenureError
+from . import _fallback, _make, _texts
 from ._errors import SafetensorError
 from ._serialize import quoted
 from ._slice import read_index, refusal
@@ -24,7 +25,7 @@ _CANNOT_OPEN = {"not_found", "permission", "too_many_files", "bad_path", "busy",
 class _Open:
     """What safe_open and _safe_open_handle have in common."""
 
-    __slots__ = ("_device", "_framework", "_handle", "_make", "_native", "_path")
+    __slots__ = ("_device", "_framework", "_handle", "_make", "_native", "_path", "_stamp")
 
     def _begin(self, path: str, framework: Any, device: Any, backend: Any) -> None:
         framework = _make.read_framework(framework)
@@ -33,13 +34,13 @@ class _Open:
             raise TypeError(f"argument 'backend': '{type(backend).__name__}' object is not an instance of 'str'")
         if backend not in ("mmap", "pread"):
             raise SafetensorError(f'backend {quoted(backend)} is invalid (expected one of: "mmap", "pread")')
-        handle = _open(path)
+        handle, stamp = _open(path)
         if device != "cpu" and framework not in ("pytorch", "paddle"):
             raise SafetensorError(f"Device {device} is not supported for framework {framework}")
         self._make: Callable[[Lease], Any] = _make.maker(framework, device)
         self._native: bool = framework == "pytorch" and backend == "mmap"  # sliced by torch's rules
         self._device, self._framework = device, framework
-        self._path = path
+        self._path, self._stamp = path, stamp
         self._handle: _tenure.Checkpoint | None = handle
 
     def _closed(self) -> NoReturn:
@@ -94,12 +95,16 @@ class _Open:
         return self._make(lease)
 
     def _otherwise(self, handle: _tenure.Checkpoint, name: str, error: TenureError) -> Any:
-        if isinstance(error, MemoryRefused):
-            from ._fallback import map_instead
-
-            return _of_map(self._framework, self._device, map_instead(handle, name, error))
+        """Map a tensor for which there was no memory; say of all else that it could not be read."""
         if isinstance(error, MemoryError):
-            raise error
+            try:
+                mapped = _fallback.map_instead(handle, name, self._stamp, error)
+            except MemoryError:
+                raise
+            except TenureError as changed:
+                error = changed
+            else:
+                return _make.map_maker(self._framework, self._device)(mapped)
         raise SafetensorError(f"Could not read tensor {name} from file: {error}") from error
 
     def get_tensors(self) -> dict[str, Any]:
@@ -112,7 +117,11 @@ class _Open:
             return {name: self.get_tensor(name) for name in names}
         try:
             leases = handle.lease_many(names)
-        except TenureError:  # one at a time says which, and has ways for what does not fit
+        except MemoryError as error:  # a part read and a part mapped would fill the memory that the map does not need
+            if not isinstance(error, TenureError):
+                raise
+            return {name: self._otherwise(handle, name, error) for name in names}
+        except TenureError:  # one at a time says which
             return {name: self.get_tensor(name) for name in names}
         make = self._make
         return {name: make(lease) for name, lease in zip(names, leases, strict=True)}
@@ -212,9 +221,9 @@ class PySafeSlice:
             index = read_index(index, self._info[1], _tenure.BITS[self._info[0]])
         try:
             lease = handle.lease(name, _parts(index))
-        except MemoryRefused as error:
-            return of._otherwise(handle, name, error)[index]
         except TenureError as error:
+            if isinstance(error, MemoryError):
+                return of._otherwise(handle, name, error)[index]
             if error.status == "unsupported":
                 raise refusal(_parts(index), self._info[1], _texts.MISALIGNED) from error
             raise SafetensorError(f"Could not read tensor bytes for slicing: {error}") from error
@@ -266,29 +275,17 @@ def _is_plain_item(item: Any, dim: int) -> bool:
     return all(end is None or type(end) is int for end in (item.start, item.stop))
 
 
-def _of_map(framework: str, device: str | int, mapped: Any) -> Any:
-    """Make the tensor of a private map."""
-    if framework == "pytorch":
-        import torch
-
-        tensor = torch.frombuffer(mapped.buffer, dtype=_make.torch_dtype(mapped.dtype))
-        tensor = tensor.view(_make.torch_shape(mapped.dtype, mapped.shape))
-        return tensor if device == "cpu" else tensor.to(device)
-    import numpy
-
-    return numpy.frombuffer(mapped.buffer, dtype=_make.numpy_dtype(mapped.dtype)).reshape(mapped.shape)
-
-
 # ---- opening ----
 
 
-def _open(path: str) -> _tenure.Checkpoint:
+def _open(path: str) -> tuple[_tenure.Checkpoint, _fallback.Stamp]:
     """Open a file as itself and keep it open, or refuse it in the words of safetensors."""
+    stamp = _fallback.stamp_of(path)  # before it is opened: another file of the name would be noticed
     try:
         handle = _tenure.open(path, True)
         if handle.container == "safetensors" and not _is_damaged(handle):
             handle.keep_files()
-            return handle
+            return handle, stamp
     except MemoryError:
         raise
     except TenureError as error:
@@ -306,8 +303,11 @@ def _refuse(path: str, error: TenureError | None) -> NoReturn:
     """Say what safetensors says of a file that Tenure does not take."""
     text = str(error) if error is not None else "it is no safetensors file"
     try:
-        with open(path, "rb") as file:
-            total = os.fstat(file.fileno()).st_size
+        with open(path, "rb", opener=_without_waiting) as file:
+            now = os.fstat(file.fileno())
+            if not stat.S_ISREG(now.st_mode):
+                raise IsADirectoryError
+            total = now.st_size
             start = file.read(8)
             size = int.from_bytes(start, "little")
             if size <= _texts.MAX_HEADER:
@@ -320,6 +320,11 @@ def _refuse(path: str, error: TenureError | None) -> NoReturn:
     except _texts.Invalid as invalid:
         text = str(invalid)
     raise SafetensorError(f"Error while deserializing header: {text}") from error
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes into is opened too."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _empty_metadata(path: str, header_bytes: int) -> dict[str, str] | None:
