@@ -83,7 +83,7 @@ static int open_file(const char *path, struct fuse_file_info *file)
 {
     char place[PATH_MAX];
     lag();
-    int fd = open(real(path, place), file->flags & ~O_NOFOLLOW);
+    int fd = open(real(path, place), file->flags & ~(O_NOFOLLOW | O_DIRECT)); /* the server itself may cache */
     file->fh = (uint64_t)fd;
     file->direct_io = !cached;
     return fd < 0 ? -errno : 0;
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
         operations.lock = no_lock;
         operations.flock = no_flock;
     }
-    char options[] = "attr_timeout=0,entry_timeout=0,negative_timeout=0,auto_unmount";
+    char options[] = "max_threads=64,attr_timeout=0,entry_timeout=0,negative_timeout=0,auto_unmount";
     if (stays)
         options[strlen(options) - strlen(",auto_unmount")] = '\0';
     char *words[] = {argv[0], argv[2], "-f", "-o", options, NULL};
