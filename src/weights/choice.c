@@ -5,7 +5,7 @@
 
 #define MUCH ((uint64_t)8 << 20)      /* under this nothing is asked: one read is soon done */
 #define VERY_MUCH ((uint64_t)16 << 20) /* from here on a second thread pays for its start */
-#define DIRECT_DEPTH 4u
+#define DIRECT_DEPTH 3u /* one copies out while two read: more only wait for each other */
 #define NETWORK_DEPTH 16u
 #define NETWORK_PIECE ((size_t)1 << 20) /* more of them are under way then, each over sooner */
 #define PIECE TN_PIECE_BYTES
