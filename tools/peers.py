@@ -4,7 +4,8 @@ with its measured time instead of the one in the documentation. Before that, wha
 compared with the recorded table, and 10,000 files with those of the real safetensors writer; and small models of
 transformers, diffusers, accelerate and spandrel (whose versions InvokeAI chooses) are loaded and saved with Tenure
 underneath, safetensors' own tests run with Tenure under its name, 100,000 random cases are compared, and the package's
-speed is measured (bench/python.py).
+speed is measured (bench/python.py). InvokeAI itself imports fifty checkpoints with and without Tenure under it
+(tools/report_a.py, docs/report-a.md).
 
 Everything goes into build/peers-venv, which may be deleted afterwards. Run by `make peers`; what it prints belongs
 under docs/ with the commit it was measured on. Options are passed on to bench/run.py, such as --write.
@@ -88,10 +89,13 @@ def same_in_python():
     versions = "import accelerate, diffusers, spandrel, torch, transformers as t; " \
         "print(*(f'{m.__name__} {m.__version__}' for m in (torch, t, diffusers, accelerate)), sep=', ')"
     subprocess.run([str(PYTHON), "-c", versions], check=True)
+    pytest = ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
     checks = [
-        ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "python/tests/test_peer_models.py"],
+        [*pytest, "python/tests/test_peer_models.py"],
         ["python/tests/peer_suite.py"],
         ["python/tests/differential.py", "--count", "100000"],
+        [*pytest, "python/tests/test_unread.py", "python/tests/test_invokeai.py"],
+        ["tools/report_a.py"],
     ]
     return all([subprocess.run([str(PYTHON), *check], cwd=TOP).returncode == 0 for check in checks])
 

@@ -4,6 +4,7 @@
 static PyMethodDef functions[] = {
     {"open", open_checkpoint, METH_VARARGS, NULL},
     {"probe", probe, METH_VARARGS, NULL},
+    {"digests", digests, METH_VARARGS, NULL},
     {"convert", convert, METH_VARARGS, NULL},
     {"join", join, METH_VARARGS, NULL},
     {"memory", memory, METH_NOARGS, NULL},

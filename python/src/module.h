@@ -13,6 +13,7 @@
 #include "tenure/checkpoint.h"
 #include "tenure/context.h"
 #include "tenure/convert.h"
+#include "tenure/digest.h"
 #include "tenure/identify.h"
 #include "tenure/lease.h"
 #include "tenure/status.h"
@@ -39,6 +40,18 @@ PyObject *open_checkpoint(PyObject *module, PyObject *args);
 const tn_checkpoint *checkpoint_of(PyObject *object);
 /* The tensor of a name; NULL with an exception set. */
 const tn_tensor *find_tensor(const tn_checkpoint *checkpoint, PyObject *name);
+/* listen.c */
+#define TELL_EVERY ((uint64_t)8 << 20) /* bytes between two looks for Ctrl-C */
+/* A callback of the caller's and the thread that waits for it. */
+typedef struct listener {
+    PyObject *callback; /* NULL: only Ctrl-C is looked for */
+    PyThreadState *thread;
+    uint64_t told;
+} listener;
+/* Tells a listener; called without the interpreter's lock. False when the work shall end, with an exception set. */
+bool tell(void *user, uint64_t done, uint64_t total);
+/* Whether a call failed that told a listener; then an exception is set. */
+bool has_failed(tn_status status, const tn_error *err);
 /* reading.c */
 PyObject *checkpoint_lease(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *checkpoint_lease_many(PyObject *self, PyObject *args);
@@ -55,8 +68,9 @@ PyObject *lease_dlpack_device(PyObject *self, PyObject *unused);
 tn_lease *lease_of(PyObject *self);
 /* index.c: a Python index as items; -1 with an exception set. */
 int read_index(PyObject *index, tn_index *items, size_t *count);
-/* probe.c, write.c, join.c */
+/* probe.c, digest.c, write.c, join.c */
 PyObject *probe(PyObject *module, PyObject *args);
+PyObject *digests(PyObject *module, PyObject *args);
 int add_writer_type(PyObject *module);
 PyObject *join(PyObject *module, PyObject *args);
 /* A tuple of ints as a shape of at most TN_INDEX_MAX dimensions; -1 with an exception set. */

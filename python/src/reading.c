@@ -4,43 +4,6 @@
 
 #include <stdlib.h>
 
-#define TELL_EVERY ((uint64_t)8 << 20) /* bytes between two looks for Ctrl-C */
-
-/* A callback of the caller's and the thread that waits for it. */
-typedef struct listener {
-    PyObject *callback; /* NULL: only Ctrl-C is looked for */
-    PyThreadState *thread;
-    uint64_t told;
-} listener;
-
-/* An exception in it ends the reading, and is what the caller gets. */
-static bool tell(void *user, uint64_t done, uint64_t total)
-{
-    listener *l = user;
-    if (l->callback == NULL && done - l->told < TELL_EVERY)
-        return true;
-    l->told = done;
-    PyEval_RestoreThread(l->thread);
-    PyObject *answer = NULL;
-    if (l->callback != NULL)
-        answer = PyObject_CallFunction(l->callback, "KK", (unsigned long long)done, (unsigned long long)total);
-    bool go_on = l->callback == NULL || answer != NULL;
-    Py_XDECREF(answer);
-    go_on = PyErr_CheckSignals() == 0 && go_on;
-    l->thread = PyEval_SaveThread();
-    return go_on;
-}
-
-/* An exception of the callback comes before what the library says of its end. */
-static bool has_failed(tn_status status, const tn_error *err)
-{
-    if (PyErr_Occurred())
-        return true;
-    if (status != TN_OK)
-        raise_error(err);
-    return status != TN_OK;
-}
-
 static tn_status lease_unlocked(const tn_checkpoint *checkpoint, const tn_tensor *tensor, tn_lease_options *options,
                                 listener *l, tn_lease **out, tn_error *err)
 {

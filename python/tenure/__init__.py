@@ -19,6 +19,7 @@ from .errors import Cancelled, FileChanged, FormatError, LibraryError, MemoryRef
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import aio, errors, safetensors
+    from ._digest import digests
     from ._install import install, uninstall
     from ._lazy import LazyStateDict
     from ._load import load
@@ -43,6 +44,7 @@ __all__ = [
     "__version__",
     "aio",
     "convert",
+    "digests",
     "errors",
     "install",
     "load",
@@ -61,6 +63,7 @@ if hasattr(_os, "register_at_fork"):
 _LATER = {
     "LazyStateDict": "_lazy",
     "convert": "_save",
+    "digests": "_digest",
     "install": "_install",
     "load": "_load",
     "memory": "_probe",

@@ -14,6 +14,10 @@ from ._watch import Watch, lock
 # By the name of the module here: the application's modules after whose import there is something to install.
 APPLICATIONS: dict[str, tuple[str, ...]] = {
     "comfyui": ("comfy.utils", "comfy.sd"),
+    "invokeai": (
+        "invokeai.backend.model_manager.configs.factory",
+        "invokeai.app.services.model_install.model_install_common",
+    ),
 }
 
 _watch: Watch | None = None
