@@ -120,6 +120,32 @@ def test_models_are_what_invokeai_says_and_only_the_header_is_read(under, tmp_pa
 
 
 @needs_invokeai
+def test_invokeais_own_rules_say_the_same_of_unread_tensors(app, tmp_path, monkeypatch):
+    """Every header of the corpus that is a small enough file to be mapped everywhere, with every class asked."""
+    path, compared = tmp_path / "model.safetensors", 0
+
+    def said():
+        result = app.classify(path)
+        matches = sorted(k for k, v in result.details.items() if isinstance(v, app.Config_Base))
+        return matches, getattr(result.config, "variant", None)
+
+    monkeypatch.setattr(Candidates, "choose", lambda *_: None)
+    for name in ("headers.ndjson.gz", "loras.ndjson.gz"):
+        for row in tenure_files.corpus_rows(name):
+            if tenure_files.write_safetensors(path, tenure_files.corpus_tensors(row)) > 1 << 30:
+                continue
+            alone = said()
+            tenure.install()
+            try:
+                assert said() == alone, row.get("id")
+            finally:
+                tenure.uninstall()
+            compared += 1
+            gc.collect()
+    assert compared >= 50
+
+
+@needs_invokeai
 def test_what_invokeai_has_no_class_for_is_claimed_by_none(app, tmp_path):
     """InvokeAI's own rules take Segmind Vega for SDXL."""
     path = write(tmp_path / "model.safetensors", rows()["native/segmind_vega_unet"])
