@@ -6,6 +6,7 @@ The last tests need no InvokeAI: they ask which of some classes may claim a file
 import gc
 import hashlib
 import importlib.util
+import json
 import os
 import sys
 from importlib import metadata
@@ -186,6 +187,16 @@ def test_a_damaged_file_is_refused_with_the_reason_and_not_recorded_as_unknown(a
     assert result.config is None
     assert len(result.invalid_matches) == 1
     assert "expected" in str(result.invalid_matches[0])
+
+
+@needs_invokeai
+def test_a_shard_alone_is_not_refused(under, tmp_path):
+    """Its sisters are missing, which Tenure finds damaged; InvokeAI looks at the one file, and may go on so."""
+    path = write(tmp_path / "model-00001-of-00002.safetensors", rows()["te/sd15_nai_clip_ckpt"])
+    weights = {"a": path.name, "b": "model-00002-of-00002.safetensors"}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weights}))
+    assert tenure.probe(path)["state"] == "damaged"
+    assert under.classify(path).config.base.value == "sd-1"
 
 
 @needs_invokeai
