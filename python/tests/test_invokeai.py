@@ -6,6 +6,7 @@ The last tests need no InvokeAI: they ask which of some classes may claim a file
 import gc
 import hashlib
 import importlib.util
+import json
 import os
 import sys
 from importlib import metadata
@@ -120,6 +121,32 @@ def test_models_are_what_invokeai_says_and_only_the_header_is_read(under, tmp_pa
 
 
 @needs_invokeai
+def test_invokeais_own_rules_say_the_same_of_unread_tensors(app, tmp_path, monkeypatch):
+    """Every header of the corpus that is a small enough file to be mapped everywhere, with every class asked."""
+    path, compared = tmp_path / "model.safetensors", 0
+
+    def said():
+        result = app.classify(path)
+        matches = sorted(k for k, v in result.details.items() if isinstance(v, app.Config_Base))
+        return matches, getattr(result.config, "variant", None)
+
+    monkeypatch.setattr(Candidates, "choose", lambda *_: None)
+    for name in ("headers.ndjson.gz", "loras.ndjson.gz"):
+        for row in tenure_files.corpus_rows(name):
+            if tenure_files.write_safetensors(path, tenure_files.corpus_tensors(row)) > 1 << 30:
+                continue
+            alone = said()
+            tenure.install()
+            try:
+                assert said() == alone, row.get("id")
+            finally:
+                tenure.uninstall()
+            compared += 1
+            gc.collect()
+    assert compared >= 50
+
+
+@needs_invokeai
 def test_what_invokeai_has_no_class_for_is_claimed_by_none(app, tmp_path):
     """InvokeAI's own rules take Segmind Vega for SDXL."""
     path = write(tmp_path / "model.safetensors", rows()["native/segmind_vega_unet"])
@@ -160,6 +187,16 @@ def test_a_damaged_file_is_refused_with_the_reason_and_not_recorded_as_unknown(a
     assert result.config is None
     assert len(result.invalid_matches) == 1
     assert "expected" in str(result.invalid_matches[0])
+
+
+@needs_invokeai
+def test_a_shard_alone_is_not_refused(under, tmp_path):
+    """Its sisters are missing, which Tenure finds damaged; InvokeAI looks at the one file, and may go on so."""
+    path = write(tmp_path / "model-00001-of-00002.safetensors", rows()["te/sd15_nai_clip_ckpt"])
+    weights = {"a": path.name, "b": "model-00002-of-00002.safetensors"}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weights}))
+    assert tenure.probe(path)["state"] == "damaged"
+    assert under.classify(path).config.base.value == "sd-1"
 
 
 @needs_invokeai

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..._digest import digests
 from ..._probe import probe
+from ...safetensors import SafetensorError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def classifier(original: Callable[..., Any], candidates: Candidates) -> Callable
         path = Path(getattr(mod, "path", mod))
         answer = probe(path) if path.is_file() else None
         chosen = None if answer is None else candidates.choose(answer, override_fields)
-        if answer is not None and answer["state"] == "damaged" and path.suffix == ".safetensors":
+        if answer is not None and answer["state"] == "damaged" and not _opens(path):
             why = utils.InvalidMatchError(damage(answer))
             return factory.ModelClassificationResult(config=None, details={"Tenure": why})
         if chosen is None:
@@ -53,6 +54,17 @@ def classifier(original: Callable[..., Any], candidates: Candidates) -> Callable
         return _settled(result)
 
     return from_model_on_disk
+
+
+def _opens(path: Path) -> bool:
+    """Whether InvokeAI could read a file that Tenure finds damaged, such as one shard whose sisters are missing."""
+    from ._unread import load_file
+
+    try:
+        load_file(path)
+    except (OSError, SafetensorError):
+        return path.suffix != ".safetensors"
+    return True
 
 
 def summary(answer: dict[str, Any]) -> str:
