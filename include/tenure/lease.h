@@ -86,7 +86,7 @@ typedef struct tn_index {
 #define TN_LEASE_LENIENT 8u     /* also from a checkpoint that was found damaged: what is there of it */
 #define TN_LEASE_CONVERT 16u    /* floats become options.dtype while they are read, as tn_convert turns them (convert.h).
                                  * Integers, booleans and complex numbers stay. TN_UNSUPPORTED for packed floats (F4, F6).
-                                 * No view is given of what is turned. Beside the lease's memory at most 4 MiB a reading
+                                 * No view is given of what is turned. Beside the lease's memory at most 6 MiB a reading
                                  * thread are needed; for what is gathered, its bytes as they are stored */
 
 typedef struct tn_lease_options {

@@ -81,12 +81,21 @@ static PyObject *lease_list(tn_lease **leases, size_t count)
     return list;
 }
 
-static PyObject *lease_all(const tn_checkpoint *checkpoint, const tn_tensor **tensors, size_t count, uint32_t flags,
-                           PyObject *callback)
+/* The word of a type that floats shall become, or None. -1 with an exception set. */
+static int read_conversion(PyObject *word, tn_lease_options *options)
 {
-    tn_lease_options options = TN_LEASE_OPTIONS_INIT;
+    Py_ssize_t size = 0;
+    if (word == Py_None)
+        return 0;
+    const char *name = PyUnicode_AsUTF8AndSize(word, &size);
+    options->flags |= TN_LEASE_CONVERT;
+    return name == NULL ? -1 : read_dtype(name, size, &options->dtype);
+}
+
+static PyObject *lease_all(const tn_checkpoint *checkpoint, const tn_tensor **tensors, size_t count,
+                           tn_lease_options options, PyObject *callback)
+{
     listener l = {callback != Py_None ? callback : NULL, NULL, 0};
-    options.flags = flags;
     options.progress = tell;
     options.user = &l;
     tn_lease **leases = calloc(count + 1, sizeof(*leases));
@@ -106,19 +115,23 @@ static PyObject *lease_all(const tn_checkpoint *checkpoint, const tn_tensor **te
     return list;
 }
 
-/* lease_many(names, flags, progress) -> list of leases, in the order of the names. */
+/* lease_many(names, flags, progress, dtype) -> list of leases, in the order of the names. */
 PyObject *checkpoint_lease_many(PyObject *self, PyObject *args)
 {
-    PyObject *names, *callback = Py_None;
+    PyObject *names, *callback = Py_None, *dtype = Py_None;
+    tn_lease_options options = TN_LEASE_OPTIONS_INIT;
     unsigned flags = 0;
     const tn_checkpoint *checkpoint = checkpoint_of(self);
-    if (checkpoint == NULL || !PyArg_ParseTuple(args, "O!|IO", &PyList_Type, &names, &flags, &callback))
+    if (checkpoint == NULL || !PyArg_ParseTuple(args, "O!|IOO", &PyList_Type, &names, &flags, &callback, &dtype))
+        return NULL;
+    options.flags = flags;
+    if (read_conversion(dtype, &options) != 0)
         return NULL;
     size_t count;
     const tn_tensor **tensors = find_all(checkpoint, names, &count);
     if (tensors == NULL)
         return NULL;
-    PyObject *list = lease_all(checkpoint, tensors, count, flags, callback);
+    PyObject *list = lease_all(checkpoint, tensors, count, options, callback);
     free(tensors);
     return list;
 }
@@ -151,16 +164,18 @@ static PyObject *cost_dict(const tn_cost *cost)
     return dict;
 }
 
-/* cost(names, flags) -> dict */
+/* cost(names, flags, dtype) -> dict */
 PyObject *checkpoint_cost(PyObject *self, PyObject *args)
 {
-    PyObject *names;
+    PyObject *names, *dtype = Py_None;
     tn_lease_options options = TN_LEASE_OPTIONS_INIT;
     unsigned flags = 0;
     const tn_checkpoint *checkpoint = checkpoint_of(self);
-    if (checkpoint == NULL || !PyArg_ParseTuple(args, "O!|I", &PyList_Type, &names, &flags))
+    if (checkpoint == NULL || !PyArg_ParseTuple(args, "O!|IO", &PyList_Type, &names, &flags, &dtype))
         return NULL;
     options.flags = flags;
+    if (read_conversion(dtype, &options) != 0)
+        return NULL;
     size_t count;
     const tn_tensor **tensors = find_all(checkpoint, names, &count);
     if (tensors == NULL)

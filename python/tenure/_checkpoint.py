@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from . import _tenure
+from ._frameworks import word_of
 from ._tenure import BITS, Lease
 
 TYPE_CHECKING = False
@@ -307,17 +308,22 @@ class Checkpoint(Mapping[str, Tensor]):
         """What was found wrong or odd about it, worst first."""
         return [Finding(fields) for fields in self._handle.findings()]
 
-    def cost(self, names: Iterable[str] | None = None) -> Cost:
+    def cost(self, names: Iterable[str] | None = None, *, dtype: Any = None) -> Cost:
         """Say what reading would take, before anything is read.
 
         Parameters
         ----------
         names : iterable of str, optional
             Some of its tensors; all by default.
+        dtype : str or dtype, optional
+            As for `lease_many`.
         """
-        return Cost(self._handle.cost(list(self) if names is None else list(names)))
+        wanted = list(self) if names is None else list(names)
+        return Cost(self._handle.cost(wanted, 0, None if dtype is None else word_of(dtype)))
 
-    def lease_many(self, names: Iterable[str] | None = None, *, progress: Progress | None = None) -> dict[str, Lease]:
+    def lease_many(
+        self, names: Iterable[str] | None = None, *, progress: Progress | None = None, dtype: Any = None
+    ) -> dict[str, Lease]:
         """Read several tensors at once, in the order of the file: all of them or none.
 
         Parameters
@@ -325,14 +331,23 @@ class Checkpoint(Mapping[str, Tensor]):
         names : iterable of str, optional
             All by default.
         progress : callable, optional
-            Called as ``progress(done, total)`` in bytes.
+            Called as ``progress(done, total)`` in bytes, as they are in the file.
+        dtype : str or dtype, optional
+            What floating-point tensors become while they are read, without a second copy. Integers, booleans and
+            complex numbers stay.
 
         Returns
         -------
         dict of str to Lease
+
+        Raises
+        ------
+        FormatError
+            Also when a tensor's type cannot become `dtype` (F4 and F6).
         """
         wanted = list(self) if names is None else list(names)
-        return dict(zip(wanted, self._handle.lease_many(wanted, 0, progress), strict=True))
+        word = None if dtype is None else word_of(dtype)
+        return dict(zip(wanted, self._handle.lease_many(wanted, 0, progress, word), strict=True))
 
 
 def open(path: Path, *, alone: bool = False) -> Checkpoint:

@@ -99,7 +99,7 @@ def torch_dtype(word: str) -> Any:
     return found
 
 
-def converted(lease: Lease, word: str, *, admitted: bool = False) -> bytearray:
+def converted(lease: Lease, word: str) -> bytearray:
     """Turn the elements of a lease into another type, in memory of their own.
 
     Parameters
@@ -107,8 +107,6 @@ def converted(lease: Lease, word: str, *, admitted: bool = False) -> bytearray:
     lease : Lease
     word : str
         Its new type, as in a header.
-    admitted : bool
-        Whether the budget was asked already, for all that the caller turns.
 
     Raises
     ------
@@ -120,7 +118,7 @@ def converted(lease: Lease, word: str, *, admitted: bool = False) -> bytearray:
     from ._budget import Room, left, refuse
 
     wanted = lease.nbytes * 8 // BITS[lease.dtype] * BITS[word] // 8
-    rest = None if admitted else left()
+    rest = left()
     if rest is not None and wanted > rest:
         message = f"{wanted} bytes for {lease.name} as {word} do not fit the memory budget"
         raise refuse(message, "", lease.name, wanted, rest)
@@ -134,13 +132,13 @@ def _check_order() -> None:
         raise NotImplementedError("Tenure gives tensors to frameworks on little-endian machines only")
 
 
-def to_numpy(lease: Lease, dtype: Any = None, *, admitted: bool = False) -> Any:
+def to_numpy(lease: Lease, dtype: Any = None) -> Any:
     """Make a NumPy array of a lease, without a copy unless the type changes."""
     import numpy
 
     _check_order()
     word = lease.dtype if dtype is None else word_of(dtype)
-    source: Any = lease if word == lease.dtype else converted(lease, word, admitted=admitted)
+    source: Any = lease if word == lease.dtype else converted(lease, word)
     return numpy.ndarray(lease.shape, numpy_dtype(word), source)
 
 
@@ -153,13 +151,13 @@ def torch_shape(lease: Lease) -> tuple[int, ...]:
     return (*lease.shape[:-1], lease.shape[-1] // 2)
 
 
-def to_torch(lease: Lease, dtype: Any = None, device: Any = "cpu", *, admitted: bool = False) -> Any:
+def to_torch(lease: Lease, dtype: Any = None, device: Any = "cpu") -> Any:
     """Make a torch tensor of a lease, without a copy unless the type changes or it lies elsewhere."""
     import torch
 
     _check_order()
     word = lease.dtype if dtype is None else word_of(dtype)
-    source: Any = lease if word == lease.dtype else converted(lease, word, admitted=admitted)
+    source: Any = lease if word == lease.dtype else converted(lease, word)
     shape = torch_shape(lease)
     if lease.nbytes == 0:
         tensor = torch.empty(shape, dtype=torch_dtype(word))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._budget import Size
     from ._checkpoint import Path, Progress
 
-BATCH_BYTES = 1 << 30  # what is held twice at most while types change or tensors go to another device
+BATCH_BYTES = 1 << 30  # what is held twice at most while tensors go to another device
 
 
 def load(
@@ -75,76 +75,64 @@ def load(
 
 
 class _Plan:
-    """What a load reads, and what of it is held twice for a while because its type changes or it goes elsewhere."""
+    """What a load reads, already of the type that is wanted, and how much of it is held twice on its way elsewhere."""
 
     def __init__(
         self, checkpoint: Checkpoint, names: Iterable[str] | None, framework: str, dtype: Any, device: Any
     ) -> None:
         self.checkpoint = checkpoint
         self.names = list(checkpoint) if names is None else list(dict.fromkeys(names))
-        self.make = _maker(framework, dtype, device, admitted=True)
-        self.word = None if dtype is None else word_of(dtype)
+        self.make = _maker(framework, None, device)
+        self.dtype = dtype
         self.away = framework == "torch" and str(device) != "cpu"
         self.batch = BATCH_BYTES
         self.bytes = sum(checkpoint[name].nbytes for name in self.names)
 
-    def made(self, tensor: Tensor) -> int:
-        """Bytes that a tensor takes beside its lease; 0 when it is made of the lease itself."""
-        if self.word is None or self.word == tensor.dtype or not is_float(tensor.dtype):
-            return 0
-        return (tensor.size * BITS[self.word] + 7) // 8
-
     def fit(self, budget: int | None) -> None:
-        """Refuse what would hold too much, and choose how much is held twice where there is a choice."""
-        held = self.checkpoint.cost(self.names).memory_bytes - self.bytes  # what leases take beside their elements
-        passing = room = 0
-        for name in self.names:
-            tensor = self.checkpoint[name]
-            made = self.made(tensor)
-            if made or self.away:
-                passing = max(passing, tensor.nbytes)
-            if self.away:
-                room = max(room, made)
-            else:
-                held += made or tensor.nbytes
-        may = check(held + passing + room, budget, os.fsdecode(self.checkpoint.path))
+        """Refuse what would hold too much, and choose how much is read at once where there is a choice."""
+        cost = self.checkpoint.cost(self.names, dtype=self.dtype)
+        beside = cost.memory_bytes - cost.bytes  # what leases take beside their elements
+        least = beside + (cost.largest_bytes if self.away else cost.bytes)
+        may = check(least, budget, os.fsdecode(self.checkpoint.path))
         if may is not None:
-            self.batch = min(BATCH_BYTES, max(may - held - room, passing))
-        self.at_once = passing == 0
+            self.batch = min(BATCH_BYTES, max(may - beside, cost.largest_bytes))
 
     def read(self, progress: Progress | None) -> dict[str, Any]:
-        """Read in one go what stays as it is; piece by piece what needs room a second time."""
-        if self.at_once:
-            leases = self.checkpoint.lease_many(self.names, progress=progress)
+        """Read in one go what stays; what goes to another device piece by piece, so that it is not held twice."""
+        if not self.away:
+            leases = self.checkpoint.lease_many(self.names, progress=progress, dtype=self.dtype)
             return {name: self.make(leases.pop(name)) for name in self.names}
         result: dict[str, Any] = {}
         done = 0
-        for batch in _batches(self.checkpoint, self.names, self.batch):
+        for batch in self._batches():
             listener = None if progress is None else _shifted(progress, done, self.bytes)
-            leases = self.checkpoint.lease_many(batch, progress=listener)
+            leases = self.checkpoint.lease_many(batch, progress=listener, dtype=self.dtype)
             for name in batch:
-                lease = leases.pop(name)
-                done += lease.nbytes
-                result[name] = self.make(lease)
-                del lease  # not held while the next batch is read
+                done += self.checkpoint[name].nbytes
+                result[name] = self.make(leases.pop(name))
         return result
+
+    def _made(self, tensor: Tensor) -> int:
+        """Bytes that a tensor takes as it is wanted."""
+        if self.dtype is None or not is_float(tensor.dtype):
+            return tensor.nbytes
+        return tensor.size * BITS[word_of(self.dtype)] // 8
+
+    def _batches(self) -> list[list[str]]:
+        batches: list[list[str]] = [[]]
+        size = 0
+        for name in self.names:
+            nbytes = self._made(self.checkpoint[name])
+            if batches[-1] and size + nbytes > self.batch:
+                batches.append([])
+                size = 0
+            batches[-1].append(name)
+            size += nbytes
+        return batches
 
 
 def _shifted(progress: Progress, before: int, total: int) -> Progress:
     return lambda done, _: progress(before + done, total)
-
-
-def _batches(checkpoint: Checkpoint, names: list[str], limit: int) -> list[list[str]]:
-    batches: list[list[str]] = [[]]
-    size = 0
-    for name in names:
-        nbytes = checkpoint[name].nbytes
-        if batches[-1] and size + nbytes > limit:
-            batches.append([])
-            size = 0
-        batches[-1].append(name)
-        size += nbytes
-    return batches
 
 
 def is_float(word: str) -> bool:
@@ -152,19 +140,18 @@ def is_float(word: str) -> bool:
     return word.startswith(("F", "BF"))
 
 
-def _maker(framework: str, dtype: Any, device: Any, *, admitted: bool = False) -> Callable[[Any], Any]:
+def _maker(framework: str, dtype: Any, device: Any) -> Callable[[Any], Any]:
+    """Give what makes a tensor of a lease; `dtype` is what it turns floats into that are not of that type yet."""
     from . import _frameworks
 
     def target(lease: Any) -> Any:
         return dtype if dtype is not None and is_float(lease.dtype) else None
 
     if framework == "torch":
-        return lambda lease: _frameworks.to_torch(lease, target(lease), device, admitted=admitted)
+        return lambda lease: _frameworks.to_torch(lease, target(lease), device)
     if framework == "numpy":
-        return lambda lease: _frameworks.to_numpy(lease, target(lease), admitted=admitted)
+        return lambda lease: _frameworks.to_numpy(lease, target(lease))
     if framework == "lease":
-        if dtype is not None:
-            raise ValueError("a lease holds the elements as they are in the file: ask for torch or numpy")
         return lambda lease: lease
     raise ValueError(f"framework is 'torch', 'numpy' or 'lease', not {framework!r}")
 

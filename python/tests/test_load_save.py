@@ -286,18 +286,21 @@ print(len(tenure.load(sys.argv[1], framework="numpy", dtype="F16")))
 def test_what_threads_turned_is_counted_until_it_is_gone(wide):
     from concurrent.futures import ThreadPoolExecutor
 
-    from tenure._budget import Room
+    from tenure import _tenure
+
+    def counted():
+        return _tenure.memory()["used"]
 
     gc.collect()
-    before = Room.held()
+    before = counted()
     with ThreadPoolExecutor(8) as pool:
         kept = list(
             pool.map(lambda i: tenure.load(wide, framework="numpy", dtype="F16", names=[f"t{i % 8}"]), range(64))
         )
-    assert Room.held() - before == 64 * (2 << 20)
+    assert 64 * (2 << 20) <= counted() - before <= 65 * (2 << 20)
     del kept
     gc.collect()
-    assert Room.held() == before
+    assert counted() - before < 64 << 10  # what is noted of memory that is kept
 
 
 def test_another_device_needs_room_for_one_tensor(torch, wide):

@@ -191,7 +191,7 @@ static tn_status take_fresh(tn_pool *pool, size_t size, bool shared, tn_block *o
     return TN_OK;
 }
 
-tn_status tn_pool_take(tn_pool *pool, size_t size, tn_block *out, tn_error *err)
+static tn_status take(tn_pool *pool, size_t size, bool shared, tn_block *out, tn_error *err)
 {
     assert(size > 0);
     if (pool->plain)
@@ -199,7 +199,6 @@ tn_status tn_pool_take(tn_pool *pool, size_t size, tn_block *out, tn_error *err)
     if (size > SIZE_MAX / 2)
         return tn_fail(err, TN_NO_MEMORY, "no machine has this much memory");
     size_t room = round_up(size, TN_POOL_ALIGN);
-    bool shared = room <= TN_POOL_SHARED_MAX;
     tn_block block;
     lock(pool);
     bool ready = take_ready(pool, room, shared, &block);
@@ -210,6 +209,21 @@ tn_status tn_pool_take(tn_pool *pool, size_t size, tn_block *out, tn_error *err)
     TN_UNPOISON(block.bytes, size);
     *out = block;
     return TN_OK;
+}
+
+tn_status tn_pool_take(tn_pool *pool, size_t size, tn_block *out, tn_error *err)
+{
+    return take(pool, size, size <= TN_POOL_SHARED_MAX, out, err);
+}
+
+/* Where there is no memory for that, there may be some in a region that is there. */
+tn_status tn_pool_take_passing(tn_pool *pool, size_t size, tn_block *out, tn_error *err)
+{
+    tn_error found;
+    tn_status status = take(pool, size, false, out, &found);
+    if (status != TN_OK && tn_status_is_of_memory(status) && size <= TN_POOL_SHARED_MAX)
+        return take(pool, size, true, out, err);
+    return status == TN_OK ? TN_OK : tn_fail_as(&found, err);
 }
 
 /* ---- giving ---- */

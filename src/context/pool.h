@@ -47,6 +47,9 @@ typedef struct tn_block {
 void tn_pool_init(tn_pool *pool, tn_memory_source *memory, uint64_t keep_bytes, bool plain);
 /* A buffer of `size` bytes, more than 0, with anything in it. TN_OVER_BUDGET, TN_NO_MEMORY. */
 tn_status tn_pool_take(tn_pool *pool, size_t size, tn_block *out, tn_error *err) TN_MUST_USE;
+/* The same for a buffer that is given back soon: a region of its own, for among others it would leave a hole that is charged
+ * as long as any of them is out. */
+tn_status tn_pool_take_passing(tn_pool *pool, size_t size, tn_block *out, tn_error *err) TN_MUST_USE;
 void tn_pool_give(tn_pool *pool, tn_block *block);
 uint64_t tn_pool_kept(const tn_pool *pool);
 /* Give all that is kept to the system. False when nothing was. `pool` is a tn_pool: this is the budget's reclaim. */

@@ -43,7 +43,7 @@ tn_status tn_digest_tensors(const tn_checkpoint *checkpoint, uint8_t *digests, s
         return tn_fail(err, TN_INVALID, "digests are taken of all tensors of a checkpoint, and need 32 bytes for each");
     tn_context *context = tn_catalog_context(checkpoint);
     TN_TRY(tn_context_check(context, err));
-    TN_TRY(tn_pool_take(&context->pool, TN_PIECE_BYTES, &room, err));
+    TN_TRY(tn_pool_take_passing(&context->pool, TN_PIECE_BYTES, &room, err));
     tn_status status = TN_OK;
     for (size_t i = 0; i < count && status == TN_OK; i++)
         status = tn_at_tensor(digest_tensor(checkpoint, &tensors[i], room.bytes, digests + 32 * i, err), &tensors[i], err);

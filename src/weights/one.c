@@ -103,11 +103,18 @@ static tn_status read_long_runs(call *c, const tn_runs *runs, uint64_t count, tn
 static tn_status gather_converted(call *c, const tn_runs *runs, tn_held *held, tn_error *err)
 {
     tn_block block;
-    TN_TRY(tn_pool_take(&held->context->pool, (size_t)runs->bytes, &block, err));
-    tn_status status = tn_gather(c->source, runs, block.bytes, &c->told, err);
+    void *stored = NULL;
+    bool small = runs->bytes <= SMALL;
+    TN_TRY(small ? tn_take(&held->context->memory, (size_t)runs->bytes, &stored, err)
+                 : tn_pool_take_passing(&held->context->pool, (size_t)runs->bytes, &block, err));
+    stored = small ? stored : block.bytes;
+    tn_status status = tn_gather(c->source, runs, stored, &c->told, err);
     if (status == TN_OK)
-        status = tn_convert(c->place->tensor->dtype, block.bytes, c->place->as, held->lease.owned, held->lease.elements, err);
-    tn_pool_give(&held->context->pool, &block);
+        status = tn_convert(c->place->tensor->dtype, stored, c->place->as, held->lease.owned, held->lease.elements, err);
+    if (small)
+        tn_give(&held->context->memory, stored, (size_t)runs->bytes);
+    else
+        tn_pool_give(&held->context->pool, &block);
     return status;
 }
 

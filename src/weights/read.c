@@ -138,7 +138,7 @@ static tn_status open_room(reading *r, room *out, tn_error *err)
     *out = (room){.bytes = NULL};
     if (!wants_room(r))
         return TN_OK;
-    TN_TRY(tn_pool_take(&r->context->pool, TN_ROOM_BYTES, &out->block, err));
+    TN_TRY(tn_pool_take_passing(&r->context->pool, TN_ROOM_BYTES, &out->block, err));
     size_t off = (ALIGN - (uintptr_t)out->block.bytes % ALIGN) % ALIGN;
     out->bytes = (uint8_t *)out->block.bytes + off;
     return TN_OK;
