@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo test peers soak bench install package clean help
+.PHONY: all demo test peers soak bench metrics install package clean help
 
 all: build/tenure
 
@@ -31,6 +31,10 @@ bench: build/tenure
 	@tools/setup test
 	@python3 bench/run.py
 
+metrics: build/tenure
+	@tools/setup test
+	@python3 tools/metrics.py $(ARGS)
+
 install: build/tenure
 	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
 
@@ -47,6 +51,7 @@ help:
 	@echo "make peers     compare with the real peers, side by side (downloads gigabytes)"
 	@echo "make soak      long fuzzing, kill and load runs"
 	@echo "make bench     speed beside safetensors, as ratios"
+	@echo "make metrics   what the house measures of itself (docs/quality.md)"
 	@echo "make install   PREFIX=/usr/local DESTDIR="
 	@echo "make package   build/packages/*.tar.gz and *.deb"
 

@@ -4,11 +4,13 @@ Everything is measured in turn, ours and theirs, and every sum of all bytes must
 cache (bench/limit.c); what lies below the system may still have it, for all alike.
 """
 
+import contextlib
 import json
 import os
 import shutil
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 TENSORS = 1208
@@ -24,12 +26,12 @@ def layout(count):
     return rows
 
 
-def write_file(path):
+def write_file(path, tensors=TENSORS):
     """Once; the bytes come from the system's source of random ones, in blocks."""
     if path.exists():
         return
     header, offset = {}, 0
-    for name, shape in layout(TENSORS):
+    for name, shape in layout(tensors):
         size = 2
         for number in shape:
             size *= number
@@ -133,6 +135,39 @@ def cold(bench, table, sides, fresh, ours, peers, path, limits):
         bench.compare(table, "the same, first load", mine, name, one, goals.get(name))
 
 
+@contextlib.contextmanager
+def slow_mount(program, backing, place, latency_ms):
+    """A FUSE file system over `backing`; None where nothing can be mounted."""
+    if not program.exists():
+        yield None
+        return
+    place.mkdir(exist_ok=True)
+    server = subprocess.Popen([program, backing, place, str(latency_ms), "cached"], stderr=subprocess.DEVNULL)
+    for _ in range(300):
+        if os.path.ismount(place) or server.poll() is not None:
+            break
+        time.sleep(0.01)
+    yield place if os.path.ismount(place) else None
+    subprocess.run(["umount", "-l", str(place)], capture_output=True)
+    server.kill()
+    server.wait()
+
+
+def network(bench, table, build, data, ours, peer, times):
+    """A file of some 500 MB behind FUSE, every read of which takes 5 ms longer; out of the cache before each round."""
+    backing = Path(data) / "behind"
+    backing.mkdir(exist_ok=True)
+    write_file(backing / "a.safetensors", 160)
+    with slow_mount(build / "netfs", backing, Path(data) / "mount", 5) as place:
+        if place is None:
+            print("no FUSE here: the network row is left out")
+            return
+        path = place / "a.safetensors"
+        sides = Sides(bench, times, [[build / "bench_limit", "drop", path]])
+        mine, theirs = sides.of([*ours, "all", path, 1], [*peer, "load", "mmap", path, 1])
+    bench.compare(table, "a file of 500 MB behind FUSE with 5 ms a read, cold", mine, "safetensors `load_file` mmap", theirs, 10)
+
+
 def add(bench, table, build, data, python, streamers, times):
     """All rows. `bench` is bench/run.py's module; `python` has safetensors and numpy, `streamers`, or None, also
     fastsafetensors and Run:ai's streamer."""
@@ -152,3 +187,4 @@ def add(bench, table, build, data, python, streamers, times):
     mine, theirs = sides.of([*ours, "views", path, 5], [*peer, "views", path, 5])
     bench.compare(table, "open it, and a view of every tensor", mine, "safetensors.torch `load_file` over a map", theirs, 5)
     cold(bench, table, sides, fresh, ours, peers, path, limits)
+    network(bench, table, build, data, ours, peer, min(times, 3))

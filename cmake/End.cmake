@@ -20,16 +20,7 @@ foreach(source ${examples})
   target_link_libraries(example_${name} PRIVATE tenure_static tenure_sqlite tenure_options)
 endforeach()
 
-# netfs: a file system like one behind a network (tests/end/test_netfs.py), where there is FUSE.
-find_package(PkgConfig QUIET)
-if(PKG_CONFIG_FOUND)
-  pkg_check_modules(FUSE3 QUIET IMPORTED_TARGET fuse3)
-endif()
-if(FUSE3_FOUND)
-  add_executable(netfs ${CMAKE_SOURCE_DIR}/tests/support/netfs_posix.c)
-  target_link_libraries(netfs PRIVATE PkgConfig::FUSE3)
-  target_compile_definitions(netfs PRIVATE _GNU_SOURCE)
-endif()
+include(Netfs)
 
 set(environment "TENURE_NETFS=${CMAKE_BINARY_DIR}/netfs" "TENURE_EXAMPLES=${CMAKE_BINARY_DIR}" "TENURE=$<TARGET_FILE:tenure>" "TENURE_MANY_PROBE=$<TARGET_FILE:many_probe>")
 

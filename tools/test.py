@@ -157,6 +157,12 @@ def stage_windows(log, result, args):
         print(log.read_text(errors="replace")[-4000:])
         return
     ctest("mingw", log, result, jobs="1")
+    code, output = run([sys.executable, "tests/end/windows_client.py"], log)
+    if code == 77:
+        result.skipped += 1
+        print(output.splitlines()[-1])
+    else:
+        counted(code, output, result, "a client of the DLL that shares no line with it")
 
 
 def stage_differential(log, result, args):

@@ -174,6 +174,8 @@ tn_status tn_paths_collect(tn_paths *paths, tn_memory_source *memory, const tn_s
 /* Add every path of a list: separated by NULs when there is one in it, else by newlines. Empty ones are left out. */
 tn_status tn_paths_add_list(tn_paths *paths, char *list, size_t size, tn_error *err);
 void tn_paths_free(tn_paths *paths);
+/* The paths of the command line; false when they cannot be had, which is told. */
+bool tn_cli_paths(tn_cli *cli, tn_paths *out);
 
 /* ---- answers (answer.c), shared by the verbs that identify ---- */
 

@@ -323,37 +323,35 @@ static bool run_simple(tn_cli *cli, tn_error *err, tn_status *status)
 
 static void run_verb(tn_cli *cli)
 {
-    switch (cli->settings.verb) {
-    case TN_VERB_IMPORT: tn_verb_import(cli); break;
-    case TN_VERB_SCAN: tn_verb_scan(cli); break;
-    case TN_VERB_ROOTS: tn_verb_roots(cli); break;
-    case TN_VERB_RELINK: tn_verb_relink(cli); break;
-    case TN_VERB_MISSING: tn_verb_missing(cli); break;
-    case TN_VERB_LIST: tn_verb_list(cli); break;
-    case TN_VERB_SHOW: tn_verb_show(cli); break;
-    case TN_VERB_PROBE: tn_verb_probe(cli); break;
-    case TN_VERB_INSPECT: tn_verb_inspect(cli); break;
-    case TN_VERB_HASH: tn_verb_hash(cli); break;
-    case TN_VERB_VERIFY: tn_verb_verify(cli); break;
-    case TN_VERB_JOBS: tn_verb_jobs(cli); break;
-    case TN_VERB_SEARCH: tn_verb_search(cli); break;
-    case TN_VERB_TAG: tn_verb_tag(cli); break;
-    case TN_VERB_NOTE: tn_verb_note(cli); break;
-    case TN_VERB_RENAME: tn_verb_rename(cli); break;
-    case TN_VERB_SET: tn_verb_set(cli); break;
-    case TN_VERB_DUPLICATES: tn_verb_duplicates(cli); break;
-    case TN_VERB_USAGE: tn_verb_usage(cli); break;
-    case TN_VERB_EXPORT: tn_verb_export(cli); break;
-    case TN_VERB_RESTORE: tn_verb_restore(cli); break;
-    case TN_VERB_MOVE: tn_verb_move(cli); break;
-    case TN_VERB_REMOVE: tn_verb_remove(cli); break;
-    case TN_VERB_UNDO: tn_verb_undo(cli); break;
-    case TN_VERB_NONE:
-    case TN_VERB_HELP:
-    case TN_VERB_VERSION:
-    case TN_VERB_COMPLETION:
-    case TN_VERB_MAN: break;
-    }
+    static void (*const verbs[])(tn_cli *cli) = {
+        [TN_VERB_IMPORT] = tn_verb_import,
+        [TN_VERB_SCAN] = tn_verb_scan,
+        [TN_VERB_ROOTS] = tn_verb_roots,
+        [TN_VERB_RELINK] = tn_verb_relink,
+        [TN_VERB_MISSING] = tn_verb_missing,
+        [TN_VERB_LIST] = tn_verb_list,
+        [TN_VERB_SHOW] = tn_verb_show,
+        [TN_VERB_PROBE] = tn_verb_probe,
+        [TN_VERB_INSPECT] = tn_verb_inspect,
+        [TN_VERB_HASH] = tn_verb_hash,
+        [TN_VERB_VERIFY] = tn_verb_verify,
+        [TN_VERB_JOBS] = tn_verb_jobs,
+        [TN_VERB_SEARCH] = tn_verb_search,
+        [TN_VERB_TAG] = tn_verb_tag,
+        [TN_VERB_NOTE] = tn_verb_note,
+        [TN_VERB_RENAME] = tn_verb_rename,
+        [TN_VERB_SET] = tn_verb_set,
+        [TN_VERB_DUPLICATES] = tn_verb_duplicates,
+        [TN_VERB_USAGE] = tn_verb_usage,
+        [TN_VERB_EXPORT] = tn_verb_export,
+        [TN_VERB_RESTORE] = tn_verb_restore,
+        [TN_VERB_MOVE] = tn_verb_move,
+        [TN_VERB_REMOVE] = tn_verb_remove,
+        [TN_VERB_UNDO] = tn_verb_undo,
+    };
+    tn_verb_id verb = cli->settings.verb;
+    if ((size_t)verb < sizeof verbs / sizeof *verbs && verbs[verb] != NULL)
+        verbs[verb](cli);
 }
 
 /* Whether --json is asked for, also on a command line that cannot be understood. */

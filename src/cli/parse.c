@@ -5,6 +5,7 @@
  *   A3  A refusal says what was wrong and, where one can be guessed, what was meant.
  * Options are not abbreviated: a script that says --lim would break when a second such option comes.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "cli/options.h"
@@ -194,52 +195,78 @@ static tn_status add_remove(tn_settings *settings, const char *value, tn_error *
     return TN_OK;
 }
 
+/* Where the switches and the texts that are taken as they come have their place; 0 is none's, as the verb stands there. */
+#define PLACE(field) offsetof(tn_settings, field)
+static const size_t switches[] = {
+    [TN_OPTION_JSON] = PLACE(json),
+    [TN_OPTION_QUIET] = PLACE(quiet),
+    [TN_OPTION_NO_COLOR] = PLACE(no_color),
+    [TN_OPTION_PROGRESS] = PLACE(progress),
+    [TN_OPTION_HELP] = PLACE(help),
+    [TN_OPTION_VERSION] = PLACE(version),
+    [TN_OPTION_DRY_RUN] = PLACE(dry_run),
+    [TN_OPTION_INTERACTIVE] = PLACE(interactive),
+    [TN_OPTION_WHY] = PLACE(why),
+    [TN_OPTION_WATCH] = PLACE(watch),
+    [TN_OPTION_TO_TRASH] = PLACE(to_trash),
+    [TN_OPTION_DELETE] = PLACE(delete_files),
+    [TN_OPTION_FOLLOW] = PLACE(follow),
+    [TN_OPTION_LIST] = PLACE(listing),
+    [TN_OPTION_YES] = PLACE(yes),
+    [TN_OPTION_LENIENT] = PLACE(lenient),
+    [TN_OPTION_ALL] = PLACE(all),
+    [TN_OPTION_QUICK] = PLACE(quick),
+    [TN_OPTION_MISSING] = PLACE(missing),
+    [TN_OPTION_AUTO] = PLACE(automatic),
+    [TN_OPTION_NEW_WORD] = PLACE(new_word),
+    [TN_OPTION_DISK] = PLACE(disk),
+};
+static const size_t texts[] = {
+    [TN_OPTION_COPY_TO] = PLACE(copy_to),
+    [TN_OPTION_MOVE_TO] = PLACE(move_to),
+    [TN_OPTION_TYPE] = PLACE(type),
+    [TN_OPTION_BASE] = PLACE(base),
+    [TN_OPTION_VARIANT] = PLACE(variant),
+    [TN_OPTION_TAG] = PLACE(tag),
+    [TN_OPTION_LIBRARY] = PLACE(library),
+};
+
+static size_t place_in(const size_t *places, size_t count, tn_option_id id)
+{
+    return (size_t)id < count ? places[id] : 0;
+}
+
+/* What is more than a switch or a text. */
+static tn_status set_checked(tn_settings *settings, const tn_option *option, const char *value, tn_error *err)
+{
+    if (option->id == TN_OPTION_HASH)
+        return set_hash(settings, option, value, err);
+    if (option->id == TN_OPTION_ALGO)
+        return set_algo(settings, option, value, err);
+    if (option->id == TN_OPTION_MEMORY)
+        return set_memory(settings, value, err);
+    if (option->id == TN_OPTION_STATE)
+        return set_word(option, value, &settings->state, err);
+    if (option->id == TN_OPTION_BY)
+        return set_word(option, value, &settings->by, err);
+    if (option->id == TN_OPTION_REMOVE)
+        return add_remove(settings, value, err);
+    return set_number(settings, option, value, err);
+}
+
 tn_status tn_settings_set(tn_settings *settings, const tn_option *option, const char *value, tn_error *err)
 {
-    switch (option->id) {
-    case TN_OPTION_JSON: settings->json = true; break;
-    case TN_OPTION_QUIET: settings->quiet = true; break;
-    case TN_OPTION_NO_COLOR: settings->no_color = true; break;
-    case TN_OPTION_PROGRESS: settings->progress = true; break;
-    case TN_OPTION_HELP: settings->help = true; break;
-    case TN_OPTION_VERSION: settings->version = true; break;
-    case TN_OPTION_DRY_RUN: settings->dry_run = true; break;
-    case TN_OPTION_INTERACTIVE: settings->interactive = true; break;
-    case TN_OPTION_WHY: settings->why = true; break;
-    case TN_OPTION_WATCH: settings->watch = true; break;
-    case TN_OPTION_TO_TRASH: settings->to_trash = true; break;
-    case TN_OPTION_DELETE: settings->delete_files = true; break;
-    case TN_OPTION_FOLLOW: settings->follow = true; break;
-    case TN_OPTION_LIST: settings->listing = true; break;
-    case TN_OPTION_YES: settings->yes = true; break;
-    case TN_OPTION_COPY_TO: settings->copy_to = value; break;
-    case TN_OPTION_MOVE_TO: settings->move_to = value; break;
-    case TN_OPTION_LENIENT: settings->lenient = true; break;
-    case TN_OPTION_ALL: settings->all = true; break;
-    case TN_OPTION_QUICK: settings->quick = true; break;
-    case TN_OPTION_HASH: return set_hash(settings, option, value, err);
-    case TN_OPTION_ALGO: return set_algo(settings, option, value, err);
-    case TN_OPTION_MEMORY: return set_memory(settings, value, err);
-    case TN_OPTION_JOBS:
-    case TN_OPTION_DEPTH:
-    case TN_OPTION_LIMIT: return set_number(settings, option, value, err);
-    case TN_OPTION_TYPE: settings->type = value; break;
-    case TN_OPTION_BASE: settings->base = value; break;
-    case TN_OPTION_VARIANT: settings->variant = value; break;
-    case TN_OPTION_TAG: settings->tag = value; break;
-    case TN_OPTION_STATE: return set_word(option, value, &settings->state, err);
-    case TN_OPTION_BY: return set_word(option, value, &settings->by, err);
-    case TN_OPTION_MISSING: settings->missing = true; break;
-    case TN_OPTION_AUTO: settings->automatic = true; break;
-    case TN_OPTION_NEW_WORD: settings->new_word = true; break;
-    case TN_OPTION_DISK: settings->disk = true; break;
-    case TN_OPTION_REMOVE: return add_remove(settings, value, err);
-    case TN_OPTION_LIBRARY:
-        if (!*value)
-            return tn_fail(err, TN_INVALID, "--library needs the path of a file");
-        settings->library = value;
-        break;
+    size_t place = place_in(switches, sizeof switches / sizeof *switches, option->id);
+    if (place != 0) {
+        *(bool *)((char *)settings + place) = true;
+        return TN_OK;
     }
+    place = place_in(texts, sizeof texts / sizeof *texts, option->id);
+    if (place == 0)
+        return set_checked(settings, option, value, err);
+    if (option->id == TN_OPTION_LIBRARY && !*value)
+        return tn_fail(err, TN_INVALID, "--library needs the path of a file");
+    *(const char **)(void *)((char *)settings + place) = value;
     return TN_OK;
 }
 

@@ -80,3 +80,12 @@ void tn_paths_free(tn_paths *paths)
     tn_buffer_free(&paths->list);
     *paths = (tn_paths){.memory = paths->memory};
 }
+
+bool tn_cli_paths(tn_cli *cli, tn_paths *out)
+{
+    tn_error err;
+    if (tn_paths_collect(out, &cli->memory, &cli->settings, stdin, &err) == TN_OK)
+        return true;
+    tn_cli_fail(cli, &err);
+    return false;
+}

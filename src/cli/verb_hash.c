@@ -273,12 +273,9 @@ static void hash_all(hashing *h)
 
 void tn_verb_hash(tn_cli *cli)
 {
-    tn_error err;
     tn_paths paths;
-    if (tn_paths_collect(&paths, &cli->memory, &cli->settings, stdin, &err) != TN_OK) {
-        tn_cli_fail(cli, &err);
+    if (!tn_cli_paths(cli, &paths))
         return;
-    }
     hashing h = {.cli = cli, .paths = &paths, .which = which_of(cli->settings.algo), .labelled = SIZE_MAX};
     tn_buffer_init(&h.label, &cli->memory, (size_t)1 << 20);
     hash_all(&h);

@@ -368,10 +368,8 @@ void tn_verb_inspect(tn_cli *cli)
 {
     tn_error err;
     tn_paths paths;
-    if (tn_paths_collect(&paths, &cli->memory, &cli->settings, stdin, &err) != TN_OK) {
-        tn_cli_fail(cli, &err);
+    if (!tn_cli_paths(cli, &paths))
         return;
-    }
     for (size_t i = 0; i < paths.count && !tn_cli_stopped(cli); i++) {
         tn_checkpoint *checkpoint;
         if (i && !cli->settings.json)

@@ -156,15 +156,20 @@ tn_status tn_library_tags(tn_library *library, bool (*each)(void *user, const tn
 
 /* ---- note and name ---- */
 
-static tn_status change_note(tn_change *c, const void *wanted, tn_error *err)
+/* Model, text, time: what both queries take. */
+static tn_status put_text(tn_change *c, tn_query query, const char *what, const char *text, tn_error *err)
 {
-    const char *text = wanted;
-    TN_TRY(check_note(text, err));
-    tn_sql s = tn_sql_start(c->db, TN_QUERY_MODEL_NOTE);
+    tn_sql s = tn_sql_start(c->db, query);
     tn_sql_int(&s, c->model);
     tn_sql_text(&s, text, strlen(text));
     tn_sql_int(&s, c->now_ns);
-    return tn_change_run(c, &s, "noted", (tn_text){text, strlen(text)}, err);
+    return tn_change_run(c, &s, what, (tn_text){text, strlen(text)}, err);
+}
+
+static tn_status change_note(tn_change *c, const void *wanted, tn_error *err)
+{
+    TN_TRY(check_note(wanted, err));
+    return put_text(c, TN_QUERY_MODEL_NOTE, "noted", wanted, err);
 }
 
 tn_status tn_library_note(tn_library *library, const char *model, const char *text, tn_error *err)
@@ -174,13 +179,8 @@ tn_status tn_library_note(tn_library *library, const char *model, const char *te
 
 static tn_status change_name(tn_change *c, const void *wanted, tn_error *err)
 {
-    const char *name = wanted;
-    TN_TRY(tn_words_check(name, "a name", NAME_POINTS_MAX, err));
-    tn_sql s = tn_sql_start(c->db, TN_QUERY_MODEL_NAME);
-    tn_sql_int(&s, c->model);
-    tn_sql_text(&s, name, strlen(name));
-    tn_sql_int(&s, c->now_ns);
-    return tn_change_run(c, &s, "named", (tn_text){name, strlen(name)}, err);
+    TN_TRY(tn_words_check(wanted, "a name", NAME_POINTS_MAX, err));
+    return put_text(c, TN_QUERY_MODEL_NAME, "named", wanted, err);
 }
 
 tn_status tn_library_rename(tn_library *library, const char *model, const char *name, tn_error *err)

@@ -86,8 +86,9 @@ tn_os_disk tn_os_disk_of(const tn_os_file *file);
  * address are multiples of TN_OS_DIRECT_ALIGN of. TN_UNSUPPORTED where there is none; a read of it may fail where
  * another would not, and is then to be done in the ordinary way. */
 tn_status tn_os_open_direct(const tn_os_file *file, tn_os_file *out, tn_error *err);
-/* Whether all these bytes of a file, as far as it goes, are in the system's cache, so that looking at them costs no disk.
- * True where that cannot be told. */
+/* Whether all these bytes of a file are in the system's cache, so that looking at them costs no disk. They begin within the
+ * file and end within its last page; the file is not asked about that, for it may lie far away. True where it cannot be
+ * told. */
 bool tn_os_is_cached(const tn_os_file *file, uint64_t offset, size_t size);
 /* Tell that the file is going to be read from its beginning to its end, so that the system reads further ahead. */
 void tn_os_read_in_order(const tn_os_file *file);

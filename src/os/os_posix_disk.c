@@ -174,24 +174,27 @@ static cached ask_each_page(const tn_os_window *window)
     return CACHED;
 }
 
-static cached look_up(const tn_os_file *file, uint64_t offset, size_t size)
+/* A window must end within the file. */
+static cached ask_window(const tn_os_file *file, uint64_t offset, size_t size)
 {
+    struct stat st;
     tn_os_window window;
-    cached answer = count_pages(file, offset, size);
-    if (answer != CACHED_UNKNOWN || tn_os_window_open(file, offset, size, &window, NULL) != TN_OK)
-        return answer;
-    answer = ask_each_page(&window);
+    if (fstat(file->fd, &st) != 0 || offset >= (uint64_t)st.st_size)
+        return CACHED_UNKNOWN;
+    uint64_t left = (uint64_t)st.st_size - offset;
+    if (tn_os_window_open(file, offset, size < left ? size : (size_t)left, &window, NULL) != TN_OK)
+        return CACHED_UNKNOWN;
+    cached answer = ask_each_page(&window);
     tn_os_window_close(&window);
     return answer;
 }
 
 bool tn_os_is_cached(const tn_os_file *file, uint64_t offset, size_t size)
 {
-    struct stat st;
-    if (size == 0 || fstat(file->fd, &st) != 0 || offset >= (uint64_t)st.st_size)
-        return true;
-    uint64_t left = (uint64_t)st.st_size - offset;
-    return look_up(file, offset, size < left ? size : (size_t)left) != NOT_CACHED;
+    cached answer = size > 0 ? count_pages(file, offset, size) : CACHED;
+    if (answer == CACHED_UNKNOWN)
+        answer = ask_window(file, offset, size);
+    return answer != NOT_CACHED;
 }
 
 #else

@@ -1,10 +1,14 @@
 /* Choosing a way. What is chosen for what stands in choice.h; the numbers were measured (docs/performance.md). */
 #include "weights/choice.h"
 
+#include "weights/pieces.h"
+
 #define MUCH ((uint64_t)8 << 20)      /* under this nothing is asked: one read is soon done */
 #define VERY_MUCH ((uint64_t)16 << 20) /* from here on a second thread pays for its start */
-#define DIRECT_DEPTH 4u
-#define NETWORK_DEPTH 8u
+#define DIRECT_DEPTH 3u /* one copies out while two read: more only wait for each other */
+#define NETWORK_DEPTH 16u
+#define NETWORK_PIECE ((size_t)1 << 20) /* more of them are under way then, each over sooner */
+#define PIECE TN_PIECE_BYTES
 #define COPY_DEPTH 4u
 #define SAMPLES 32u
 #define SAMPLE_BYTES ((size_t)4096)
@@ -45,23 +49,35 @@ static unsigned limited(const tn_ranges *ranges, const tn_lease_options *options
 
 static tn_choice plain(const char *reason)
 {
-    return (tn_choice){.way = TN_WAY_READ, .depth = 1, .reason = reason};
+    return (tn_choice){.way = TN_WAY_READ, .depth = 1, .piece_bytes = PIECE, .reason = reason};
 }
 
 static tn_choice threads(const tn_ranges *ranges, const tn_lease_options *options, unsigned depth, const char *reason)
 {
     depth = limited(ranges, options, depth);
-    return (tn_choice){.way = depth > 1 ? TN_WAY_THREADS : TN_WAY_READ, .depth = depth, .reason = reason};
+    return (tn_choice){
+        .way = depth > 1 ? TN_WAY_THREADS : TN_WAY_READ, .depth = depth, .piece_bytes = PIECE, .reason = reason};
 }
 
-static tn_choice direct(const tn_ranges *ranges, const tn_lease_options *options, tn_os_disk disk, const char *reason,
+static tn_choice direct(const tn_ranges *ranges, const tn_lease_options *options, unsigned depth, const char *reason,
                         const char *otherwise)
 {
-    tn_choice choice = {.way = TN_WAY_DIRECT, .reason = reason};
+    tn_choice choice = {.way = TN_WAY_DIRECT, .piece_bytes = PIECE, .reason = reason};
     if (tn_os_open_direct(tn_source_file(ranges->source), &choice.direct, NULL) != TN_OK)
         return threads(ranges, options, COPY_DEPTH, otherwise);
-    choice.depth = limited(ranges, options, disk == TN_OS_DISK_ROTATIONAL ? 1 : DIRECT_DEPTH);
+    choice.depth = limited(ranges, options, depth);
     return choice;
+}
+
+static unsigned direct_depth(tn_os_disk disk)
+{
+    switch (disk) {
+    case TN_OS_DISK_ROTATIONAL: return 1;
+    case TN_OS_DISK_NETWORK: return NETWORK_DEPTH;
+    case TN_OS_DISK_UNKNOWN:
+    case TN_OS_DISK_SOLID: return DIRECT_DEPTH;
+    }
+    return DIRECT_DEPTH;
 }
 
 static tn_choice as_wished(const tn_ranges *ranges, const tn_lease_options *options)
@@ -70,17 +86,27 @@ static tn_choice as_wished(const tn_ranges *ranges, const tn_lease_options *opti
         return plain("plain reads were asked for");
     if (options->way == TN_WAY_THREADS)
         return threads(ranges, options, COPY_DEPTH, "reads by several threads were asked for");
-    return direct(ranges, options, tn_os_disk_of(tn_source_file(ranges->source)), "direct reads were asked for",
+    return direct(ranges, options, direct_depth(tn_os_disk_of(tn_source_file(ranges->source))), "direct reads were asked for",
                   "direct reads were asked for, but this file cannot be read past the system's cache");
+}
+
+/* A read past the cache is one request there, where one through it is many small ones. */
+static tn_choice far(const tn_ranges *ranges, const tn_lease_options *options)
+{
+    static const char reason[] = "the file lies on a network, where waiting is the cost";
+    tn_choice choice = is_cold(ranges) ? direct(ranges, options, NETWORK_DEPTH, reason, reason)
+                                       : threads(ranges, options, NETWORK_DEPTH, reason);
+    choice.piece_bytes = NETWORK_PIECE;
+    return choice;
 }
 
 static tn_choice by_what_it_is(const tn_ranges *ranges, const tn_lease_options *options)
 {
     tn_os_disk disk = tn_os_disk_of(tn_source_file(ranges->source));
     if (disk == TN_OS_DISK_NETWORK)
-        return threads(ranges, options, NETWORK_DEPTH, "the file lies on a network, where waiting is the cost");
+        return far(ranges, options);
     if (is_cold(ranges))
-        return direct(ranges, options, disk, "the file is on a disk of this machine and not in the system's cache",
+        return direct(ranges, options, direct_depth(disk), "the file is on a disk of this machine and not in the system's cache",
                       "the file is not in the system's cache, and cannot be read past it");
     if (ranges->bytes < VERY_MUCH)
         return plain("the file is in the system's cache, and one thread copies it soon");

@@ -30,6 +30,7 @@ typedef struct tn_ranges {
 typedef struct tn_choice {
     tn_way way;
     unsigned depth; /* reads under way at a time, at most */
+    size_t piece_bytes; /* of one read, at most */
     const char *reason;
     tn_os_file direct; /* open for TN_WAY_DIRECT */
 } tn_choice;

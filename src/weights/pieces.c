@@ -41,13 +41,13 @@ static bool follows(const tn_pieces *pieces, const tn_range *range)
         return false;
     const tn_piece *last = &pieces->items[pieces->count - 1];
     return range->offset >= last->to && range->offset - last->to <= TN_GAP_MAX && last->count < PARTS_MAX &&
-           range->offset - last->from < TN_PIECE_BYTES;
+           range->offset - last->from < pieces->most;
 }
 
 /* Where a piece that begins at `from` ends within the range, at the latest. Before the range when nothing of it fits. */
-static uint64_t end_within(const tn_range *range, uint64_t from)
+static uint64_t end_within(const tn_pieces *pieces, const tn_range *range, uint64_t from)
 {
-    uint64_t most = from + TN_PIECE_BYTES;
+    uint64_t most = from + pieces->most;
     most -= most % ALIGN;
     if (most >= end_of(range))
         return end_of(range);
@@ -68,12 +68,12 @@ static tn_status cut_range(tn_pieces *pieces, const tn_ranges *ranges, size_t nu
     uint64_t at = range->offset;
     if (follows(pieces, range)) {
         tn_piece *last = &pieces->items[pieces->count - 1];
-        uint64_t most = end_within(range, last->from);
+        uint64_t most = end_within(pieces, range, last->from);
         if (most > at)
             grow(last, at = most);
     }
     while (at < end_of(range)) {
-        uint64_t to = end_within(range, at);
+        uint64_t to = end_within(pieces, range, at);
         TN_TRY(add(pieces, (tn_piece){at, to, to, number, 1}, err));
         at = to;
     }
@@ -139,9 +139,9 @@ static tn_status cut(const tn_ranges *ranges, tn_pieces *out, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_pieces_cut(const tn_ranges *ranges, tn_memory_source *memory, tn_pieces *out, tn_error *err)
+tn_status tn_pieces_cut(const tn_ranges *ranges, size_t most, tn_memory_source *memory, tn_pieces *out, tn_error *err)
 {
-    *out = (tn_pieces){.memory = memory, .compares = ranges->file_digest != NULL};
+    *out = (tn_pieces){.memory = memory, .most = most, .compares = ranges->file_digest != NULL};
     for (size_t i = 0; i < ranges->count; i++) {
         out->converts = out->converts || tn_range_converts(&ranges->items[i]);
         out->compares = out->compares || ranges->items[i].digest != NULL;

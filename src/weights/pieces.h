@@ -15,17 +15,18 @@ typedef struct tn_piece {
 
 typedef struct tn_pieces {
     tn_memory_source *memory;
+    size_t most; /* bytes of one, where no digest asks for others */
     tn_piece *items;
     size_t count, capacity;
     bool converts; /* one of the ranges at least */
     bool compares;
 } tn_pieces;
 
-/* The pieces of all ranges, in the order of the file: neighbours, and those less than TN_GAP_MAX apart, together. A piece
+/* The pieces of all ranges, of `most` bytes at most (TN_PIECE_BYTES or less), in the order of the file: neighbours, and those less than TN_GAP_MAX apart, together. A piece
  * ends where the next one is best begun: at a block of the disk, and with a whole element where they are turned into others.
  * A range with a digest is in one piece or begins one, and goes on at multiples of TN_PIECE_BYTES; with a digest of the file
  * the whole file is cut so. Ended with tn_pieces_free. */
-tn_status tn_pieces_cut(const tn_ranges *ranges, tn_memory_source *memory, tn_pieces *out, tn_error *err);
+tn_status tn_pieces_cut(const tn_ranges *ranges, size_t most, tn_memory_source *memory, tn_pieces *out, tn_error *err);
 void tn_pieces_free(tn_pieces *pieces);
 
 bool tn_range_converts(const tn_range *range);

@@ -132,33 +132,12 @@ static tn_status find_straight(const tn_checkpoint *checkpoint, tn_place *place,
 
 static bool is_float(tn_dtype dtype)
 {
-    switch (dtype) {
-    case TN_F4:
-    case TN_F6_E2M3:
-    case TN_F6_E3M2:
-    case TN_F8_E5M2:
-    case TN_F8_E4M3:
-    case TN_F8_E8M0:
-    case TN_F8_E4M3FNUZ:
-    case TN_F8_E5M2FNUZ:
-    case TN_F16:
-    case TN_BF16:
-    case TN_F32:
-    case TN_F64: return true;
-    case TN_BOOL:
-    case TN_U8:
-    case TN_I8:
-    case TN_I16:
-    case TN_U16:
-    case TN_I32:
-    case TN_U32:
-    case TN_C64:
-    case TN_I64:
-    case TN_U64:
-    case TN_C128:
-    case TN_DTYPE_COUNT: return false;
-    }
-    return false;
+    static const bool floats[TN_DTYPE_COUNT] = {
+        [TN_F4] = true,      [TN_F6_E2M3] = true, [TN_F6_E3M2] = true,     [TN_F8_E5M2] = true,
+        [TN_F8_E4M3] = true, [TN_F8_E8M0] = true, [TN_F8_E4M3FNUZ] = true, [TN_F8_E5M2FNUZ] = true,
+        [TN_F16] = true,     [TN_BF16] = true,    [TN_F32] = true,         [TN_F64] = true,
+    };
+    return floats[dtype];
 }
 
 /* What its elements become, and how many bytes these take. */

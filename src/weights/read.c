@@ -31,7 +31,8 @@ typedef struct reading {
     room own; /* the caller's */
     _Atomic size_t next;
     _Atomic bool stopped;
-    _Atomic bool failed; /* whoever sets it writes the two below, which are read when all threads are done */
+    atomic_flag telling; /* held by who writes the three below, which are read when all threads are done */
+    size_t failed;       /* the piece */
     tn_status status;
     tn_error error;
 } reading;
@@ -206,11 +207,31 @@ static tn_status read_piece(reading *r, const tn_piece *one, const room *place, 
     return is_worked_on(r, one) ? read_into_room(r, one, place, err) : read_through_cache(r, one, err);
 }
 
-/* A failure is of the first tensor of the piece, where it does not say of which. */
+/* Of a piece that cannot be read the ranges are tried one by one, to say which tensor it is. What is read so goes into memory
+ * that is given up. NULL: none fails by itself. */
+static const tn_tensor *culprit(const reading *r, const tn_piece *one, const room *place, tn_error *err)
+{
+    for (size_t i = 0; i < one->count; i++) {
+        const tn_range *range = &r->ranges->items[one->first + i];
+        uint64_t from = range->offset > one->from ? range->offset : one->from;
+        uint64_t to = range->offset + range->size < one->to ? range->offset + range->size : one->to;
+        uint8_t *bytes = place->bytes != NULL ? place->bytes : range->to + (from - range->offset);
+        size_t got;
+        if (tn_os_read(tn_source_file(r->ranges->source), from, bytes, (size_t)(to - from), &got, err) != TN_OK) {
+            tn_error_at_file(err, tn_source_path(r->ranges->source));
+            return range->tensor;
+        }
+    }
+    return NULL;
+}
+
 static tn_status read_piece_of(reading *r, const tn_piece *one, const room *place, tn_error *err)
 {
     tn_status status = read_piece(r, one, place, err);
-    return one->count > 0 ? tn_at_tensor(status, r->ranges->items[one->first].tensor, err) : status;
+    if (status == TN_OK || one->count == 0)
+        return status;
+    const tn_tensor *tensor = status == TN_IO && one->count > 1 ? culprit(r, one, place, err) : NULL;
+    return tn_at_tensor(status, tensor != NULL ? tensor : r->ranges->items[one->first].tensor, err);
 }
 
 /* ---- all pieces ---- */
@@ -243,13 +264,19 @@ static tn_status do_piece(reading *r, const tn_piece *one, const room *place, bo
     return helper ? TN_OK : tn_tell(r->told, err);
 }
 
-static void keep_failure(reading *r, tn_status status, const tn_error *error)
+/* The first in the file counts, so that the same fault is told in the same words: pieces are begun in order, so those before
+ * one that failed are done or under way. */
+static void keep_failure(reading *r, size_t number, tn_status status, const tn_error *error)
 {
-    if (!atomic_exchange(&r->failed, true)) {
+    atomic_store(&r->stopped, true);
+    while (atomic_flag_test_and_set(&r->telling)) /* for the time of a copy */
+        continue;
+    if (r->status == TN_OK || number < r->failed) {
+        r->failed = number;
         r->status = status;
         r->error = *error;
     }
-    atomic_store(&r->stopped, true);
+    atomic_flag_clear(&r->telling);
 }
 
 static void work_with(reading *r, const room *place, bool helper)
@@ -261,7 +288,7 @@ static void work_with(reading *r, const room *place, bool helper)
         tn_error error;
         tn_status status = do_piece(r, &r->pieces.items[number], place, helper, &error);
         if (status != TN_OK)
-            keep_failure(r, status, &error);
+            keep_failure(r, number, status, &error);
     }
 }
 
@@ -308,7 +335,8 @@ static tn_status read_pieces(reading *r, tn_error *err)
 static tn_status read_file(const tn_ranges *ranges, const tn_choice *choice, tn_told *told, tn_error *err)
 {
     reading r = {.ranges = ranges, .choice = choice, .told = told, .context = tn_source_context(ranges->source)};
-    TN_TRY(tn_pieces_cut(ranges, &r.context->memory, &r.pieces, err));
+    atomic_flag_clear(&r.telling);
+    TN_TRY(tn_pieces_cut(ranges, choice->piece_bytes, &r.context->memory, &r.pieces, err));
     r.depth = tn_check_depth(&r.pieces, choice->depth);
     tn_status status = tn_check_begin(&r.check, ranges, &r.pieces, err);
     if (status == TN_OK)
@@ -325,7 +353,7 @@ static tn_status compare_in_memory(const tn_ranges *ranges, tn_error *err)
     tn_memory_source *memory = &tn_source_context(ranges->source)->memory;
     tn_pieces pieces;
     tn_check check;
-    TN_TRY(tn_pieces_cut(ranges, memory, &pieces, err));
+    TN_TRY(tn_pieces_cut(ranges, TN_PIECE_BYTES, memory, &pieces, err));
     tn_status status = tn_check_begin(&check, ranges, &pieces, err);
     for (size_t i = 0; pieces.compares && i < pieces.count && status == TN_OK; i++)
         status = tn_check_piece(&check, i, tn_source_bytes(ranges->source) + pieces.items[i].from, err);

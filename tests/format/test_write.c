@@ -160,6 +160,27 @@ static void what_is_not_finished_leaves_nothing_behind(void **state)
     assert_int_equal(files(), 0);
 }
 
+/* Whichever it is: the first of the file, the first given, the last. */
+static void a_tensor_that_lacks_bytes_is_named(void **state)
+{
+    static const char *const names[] = {"b", "a", "c"};
+    static const struct {
+        const void *bytes;
+        size_t size;
+    } data[] = {{floats, sizeof floats}, {bytes_12, 2}, {half, 2}};
+    (void)state;
+    for (size_t lacking = 0; lacking < 3; lacking++) {
+        tn_error err;
+        tn_writer *writer = open_mixed("m");
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(tn_writer_put(writer, i, data[i].bytes, data[i].size - (i == lacking), NULL), TN_OK);
+        assert_int_equal(tn_writer_finish(writer, &err), TN_INVALID);
+        assert_string_equal(err.tensor, names[lacking]);
+        tn_writer_destroy(writer);
+    }
+    assert_int_equal(files(), 0);
+}
+
 static void more_than_a_tensor_holds_is_refused_and_the_rest_may_follow(void **state)
 {
     (void)state;
@@ -289,6 +310,7 @@ int main(void)
         cmocka_unit_test(tensors_are_sorted_padded_and_escaped_as_the_real_writer_does_it),
         cmocka_unit_test(nothing_odd_names_and_empty_shapes_too),
         cmocka_unit_test(what_is_not_finished_leaves_nothing_behind),
+        cmocka_unit_test(a_tensor_that_lacks_bytes_is_named),
         cmocka_unit_test(more_than_a_tensor_holds_is_refused_and_the_rest_may_follow),
         cmocka_unit_test(a_checkpoint_that_is_open_keeps_its_bytes_while_its_file_is_replaced),
         cmocka_unit_test(tensors_that_cannot_be_are_refused_by_name),

@@ -56,9 +56,8 @@ static int look(const tn_os_file *file)
            : tn_os_is_cached(file, 0, (size_t)PAGES * PAGE)               ? 2
            : tn_os_is_cached(file, (uint64_t)GONE * PAGE + 5, 1)          ? 3
            : tn_os_is_cached(file, (uint64_t)GONE * PAGE - 1, 2)          ? 4
-           : !tn_os_is_cached(file, (uint64_t)(GONE + GONE_PAGES) * PAGE, 1 << 30) ? 5 /* past its end */
-           : !tn_os_is_cached(file, (uint64_t)PAGES * PAGE, 1)            ? 6
-                                                                          : 0;
+           : !tn_os_is_cached(file, (uint64_t)(GONE + GONE_PAGES) * PAGE, (size_t)(PAGES - GONE - GONE_PAGES) * PAGE) ? 5
+                                                                          : 0; /* to the end of its last page */
 }
 
 static void each_page_is_told_apart(void **state)

@@ -1,11 +1,12 @@
 /* A file system for tests that behaves like one behind a network: FUSE over a folder, with latency, without locks, and
  * with a wire that can be cut.
  *
- *   netfs BACKING MOUNTPOINT LATENCY_MS [no-locks] [stays]
+ *   netfs BACKING MOUNTPOINT LATENCY_MS [no-locks] [stays] [cached]
  *
  * It stays in the foreground until it is unmounted or killed. Whoever kills it unmounts it; with `stays` what is mounted
- * stays without its server, so that every call there fails with ENOTCONN. While BACKING/.netfs-eio is there every read fails with EIO
- * (and the file itself cannot be seen). Nothing is cached by the system, so that each call meets the latency. Tests are
+ * stays without its server, so that every call there fails with ENOTCONN. While BACKING/.netfs-eio is there every write and read
+ * fails with EIO (and the file itself cannot be seen); with a number in it those reads that reach behind this byte of a file.
+ * Nothing is cached by the system, so that each call meets the latency, but with `cached`. Tests are
  * alone with it, so paths are passed through as they are. */
 #define FUSE_USE_VERSION 31
 #include <dirent.h>
@@ -24,6 +25,7 @@
 
 static const char *backing;
 static long latency_ms;
+static bool cached;
 
 static void lag(void)
 {
@@ -42,10 +44,16 @@ static int result(long code)
     return code < 0 ? -errno : (int)code;
 }
 
-static int wire_is_cut(void)
+/* From which byte of a file on reads fail; -1: none does. */
+static long long cut_from(void)
 {
-    char path[PATH_MAX];
-    return access(real("/.netfs-eio", path), F_OK) == 0;
+    char path[PATH_MAX], text[32] = "";
+    int fd = open(real("/.netfs-eio", path), O_RDONLY);
+    if (fd < 0)
+        return -1;
+    ssize_t size = pread(fd, text, sizeof text - 1, 0);
+    close(fd);
+    return size > 0 ? atoll(text) : 0;
 }
 
 static int get_attr(const char *path, struct stat *out, struct fuse_file_info *file)
@@ -75,9 +83,9 @@ static int open_file(const char *path, struct fuse_file_info *file)
 {
     char place[PATH_MAX];
     lag();
-    int fd = open(real(path, place), file->flags & ~O_NOFOLLOW);
+    int fd = open(real(path, place), file->flags & ~(O_NOFOLLOW | O_DIRECT)); /* the server itself may cache */
     file->fh = (uint64_t)fd;
-    file->direct_io = 1;
+    file->direct_io = !cached;
     return fd < 0 ? -errno : 0;
 }
 
@@ -87,7 +95,7 @@ static int create_file(const char *path, mode_t mode, struct fuse_file_info *fil
     lag();
     int fd = open(real(path, place), file->flags, mode);
     file->fh = (uint64_t)fd;
-    file->direct_io = 1;
+    file->direct_io = !cached;
     return fd < 0 ? -errno : 0;
 }
 
@@ -95,14 +103,15 @@ static int read_file(const char *path, char *out, size_t size, off_t offset, str
 {
     (void)path;
     lag();
-    return wire_is_cut() ? -EIO : result(pread((int)file->fh, out, size, offset));
+    long long cut = cut_from();
+    return cut >= 0 && offset + (off_t)size > cut ? -EIO : result(pread((int)file->fh, out, size, offset));
 }
 
 static int write_file(const char *path, const char *bytes, size_t size, off_t offset, struct fuse_file_info *file)
 {
     (void)path;
     lag();
-    return wire_is_cut() ? -EIO : result(pwrite((int)file->fh, bytes, size, offset));
+    return cut_from() >= 0 ? -EIO : result(pwrite((int)file->fh, bytes, size, offset));
 }
 
 static int release_file(const char *path, struct fuse_file_info *file)
@@ -200,12 +209,13 @@ int main(int argc, char **argv)
         return 2;
     backing = argv[1];
     latency_ms = atol(argv[3]);
+    cached = has(argc, argv, "cached");
     bool stays = has(argc, argv, "stays");
     if (has(argc, argv, "no-locks")) {
         operations.lock = no_lock;
         operations.flock = no_flock;
     }
-    char options[] = "attr_timeout=0,entry_timeout=0,negative_timeout=0,auto_unmount";
+    char options[] = "max_threads=64,attr_timeout=0,entry_timeout=0,negative_timeout=0,auto_unmount";
     if (stays)
         options[strlen(options) - strlen(",auto_unmount")] = '\0';
     char *words[] = {argv[0], argv[2], "-f", "-o", options, NULL};

@@ -1,0 +1,11 @@
+# netfs: a file system like one behind a network, for tests and bench/weights.py, where there is FUSE.
+find_package(PkgConfig QUIET)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(FUSE3 QUIET IMPORTED_TARGET fuse3)
+endif()
+if(FUSE3_FOUND AND NOT TARGET netfs)
+  add_executable(netfs ${CMAKE_SOURCE_DIR}/tests/support/netfs_posix.c)
+  target_link_libraries(netfs PRIVATE PkgConfig::FUSE3)
+  target_compile_definitions(netfs PRIVATE _GNU_SOURCE)
+  set_target_properties(netfs PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endif()
