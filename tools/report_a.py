@@ -202,8 +202,8 @@ def row(found, count):
     goal = "-" if side == "original" else ("yes" if is_met(found, count) else "no")
     return (
         f"| {WORDS[service, limited]} | {'Tenure' if side == 'tenure' else 'InvokeAI alone'} | "
-        f"{found['right']} of {count} | {answers}{ended} | {found['growth'] / MIB:,.1f} | {found['slope'] / 1024:,.1f} | "
-        f"{found['seconds']:.3f} | {found['total']:.1f} | {goal} |"
+        f"{found['right']} of {count} | {answers}{ended} | {found['growth'] / MIB:,.1f} | "
+        f"{found['slope'] / 1024:,.1f} | {found['seconds']:.3f} | {found['total']:.1f} | {goal} |"
     )
 
 
@@ -216,10 +216,13 @@ def is_met(found, count):
     )
 
 
-def text(results, count):
-    def said(*command):
-        return subprocess.run(command, cwd=TOP, capture_output=True, text=True).stdout.strip()
+def commit():
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=TOP, capture_output=True, text=True
+    ).stdout.strip()
 
+
+def text(results, count, measured_on):
     from importlib.metadata import version
 
     names = ("invokeai", "spandrel", "safetensors", "torch")
@@ -228,13 +231,13 @@ def text(results, count):
     machine = f"{os.cpu_count()} cores{f' of {cpu.group(1)}' if cpu else ''}, Linux {platform.release().split('-')[0]}"
     head = f"""# Report (a): a folder of checkpoints imported into InvokeAI
 
-InvokeAI 6.14 on Windows dies natively while it imports a folder of checkpoints. What kills it is the memory that its private writable maps of the files are charged with: a file is mapped twice while it is identified, the maps live on through tracebacks that Python's collector frees late, and a map that fails is taken for "no match". Linux charges the same memory where a process has a limit of data, so the report can be measured there.
+InvokeAI 6.14 on Windows dies natively while it imports a folder of checkpoints. Most likely it is its private writable maps of the files, which Windows charges to it whole: a file is mapped twice while it is identified, the maps live on through tracebacks that Python's collector frees late, and a map that fails is taken for "no match". Linux charges such maps too where a process has a limit of data. So they can be counted there, and what comes of the limit can be seen: no death, but no model known any more. Nothing here was run on Windows.
 
 {count} full-size sparse checkpoints, SD 1 (2.1 GB) and SDXL (6.9 GB) in turn, with true headers, go one after another through one process: once by `ModelConfigFactory.from_model_on_disk` with the hash given, once by InvokeAI's own install service, headless and in place, which hashes them too. "limit 512 MiB" means `prlimit --data` of what the process held after InvokeAI was imported and one small file identified, and 512 MiB. Growth is that of private writable memory (`/proc/PID/smaps`) over its level after import {LEVEL_AFTER}, the most after any later import; the slope is that of resident memory over those imports, by least squares.
 
 Goals: every file is `sd-1` or `sdxl` as it should be, growth at most {GROWTH_GOAL // MIB} MiB, slope at most {SLOPE_GOAL >> 10} KiB an import, and the process runs to its end.
 
-Measured by `tools/report_a.py` (`make peers` runs it) on commit {said("git", "rev-parse", "--short", "HEAD")}, with {versions}, Python {platform.python_version()}, on {machine}, which others used too: compare seconds within a row's pair only.
+Measured by `tools/report_a.py` (`make peers` runs it) on commit {measured_on}, with {versions}, Python {platform.python_version()}, on {machine}, which others used too: compare seconds within a row's pair only.
 
 | what | by | right | answers | growth, MiB | slope, KiB an import | seconds a file (median) | seconds in all | goals met |
 |---|---|---|---|---|---|---|---|---|
@@ -250,7 +253,7 @@ def main():
     parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument("--write", action="store_true", help="write docs/report-a.md")
     args = parser.parse_args()
-    results = []
+    results, measured_on = [], commit()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "models"
         folder.mkdir()
@@ -259,7 +262,7 @@ def main():
             results.append(measure(run, folder, Path(name) / f"{number}.jsonl"))
             print(row(results[-1], args.files), flush=True)
     if args.write:
-        DOC.write_text(text(results, args.files))
+        DOC.write_text(text(results, args.files, measured_on))
     return 0 if all(is_met(found, args.files) for found in results if found["run"][2] == "tenure") else 1
 
 
