@@ -127,11 +127,28 @@ static bool is_growing(const tn_import *import, const tn_claim *claim)
     return since_ns < still_ns && since_ns > -still_ns;
 }
 
+static tn_status keep_refused(tn_import *import, const char *path, const char *why, tn_status status, bool known,
+                              tn_error *err)
+{
+    tn_text kept_path = {NULL, 0}, message = {NULL, 0};
+    void *items = import->refused;
+    TN_TRY(keep_text(import, path, strlen(path), &kept_path, err));
+    TN_TRY(keep_text(import, why, strlen(why), &message, err));
+    TN_TRY(tn_make_room(import->library->memory, &items, &import->refused_capacity, import->refused_count,
+                        sizeof *import->refused, 4, err));
+    import->refused = items;
+    import->refused[import->refused_count++] = (tn_refused_path){kept_path.bytes, message.bytes, status, known};
+    return TN_OK;
+}
+
 static tn_status on_claim(void *user, const tn_claim *claim, tn_error *err)
 {
     tn_import *import = user;
     TN_TRY(tn_context_check(import->context, err));
     tn_known_file *file = tn_known_find(&import->known, claim->path, claim->path_size);
+    /* It says nothing, so its record stays as it is; unless its root turns out to be away. */
+    if (claim->asked != TN_OK && file != NULL && file->model != 0)
+        return keep_refused(import, claim->path, tn_status_text(claim->asked), claim->asked, true, err);
     bool again = file != NULL && file->seen;
     if (file != NULL)
         file->seen = true;
@@ -160,12 +177,7 @@ static tn_status on_member(void *user, const char *path, size_t size, tn_error *
 
 static tn_status on_refused(void *user, const char *path, const tn_error *why, tn_error *err)
 {
-    tn_import *import = user;
-    tn_text kept_path = {NULL, 0}, message = {NULL, 0};
-    TN_TRY(keep_text(import, path, strlen(path), &kept_path, err));
-    TN_TRY(keep_text(import, why->message, strlen(why->message), &message, err));
-    import->refused[import->refused_count++] = (tn_refused_path){kept_path.bytes, message.bytes, why->status};
-    return TN_OK;
+    return keep_refused(user, path, why->message, why->status, false, err);
 }
 
 /* The first few are named; the walk counts them all. */

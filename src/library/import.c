@@ -144,10 +144,9 @@ static tn_status go_journalled(tn_import *import, int64_t job, tn_error *err)
 
 /* ---- setting up ---- */
 
-static tn_status import_init(tn_import *import, tn_library *library, const char *const *paths, size_t count,
-                             const tn_import_options *options, tn_error *err)
+static void import_init(tn_import *import, tn_library *library, const char *const *paths, size_t count,
+                        const tn_import_options *options)
 {
-    void *block = NULL;
     *import = (tn_import){.library = library, .context = library->context, .options = options, .paths = paths,
                           .path_count = count, .began_ns = tn_os_monotonic_ns()};
     import->journal.library = library;
@@ -155,9 +154,6 @@ static tn_status import_init(tn_import *import, tn_library *library, const char 
     tn_arena_init(&import->arena, library->memory, ARENA_MAX);
     tn_map_init(&import->by_path, library->memory);
     tn_map_init(&import->by_who, library->memory);
-    TN_TRY(tn_take_array(library->memory, count, sizeof *import->refused, &block, err));
-    import->refused = block;
-    return TN_OK;
 }
 
 static void import_free(tn_import *import)
@@ -175,8 +171,7 @@ static void import_free(tn_import *import)
     tn_give(memory, import->held, import->held_capacity * sizeof *import->held);
     tn_give(memory, import->relinked, import->relinked_capacity * sizeof *import->relinked);
     tn_give(memory, import->unreadable, import->unreadable_capacity * sizeof *import->unreadable);
-    if (import->refused != NULL)
-        tn_give(memory, import->refused, import->path_count * sizeof *import->refused);
+    tn_give(memory, import->refused, import->refused_capacity * sizeof *import->refused);
 }
 
 /* What is asked for. */
@@ -189,10 +184,11 @@ static tn_status run_over(tn_library *library, const char *const *absolute, size
                           const tn_import_options *options, tn_import_summary **summary, tn_error *err)
 {
     tn_import import;
-    tn_status status = import_init(&import, library, absolute, count, options, err);
+    tn_status status = TN_OK;
+    import_init(&import, library, absolute, count, options);
     import.scan = wanted->scan;
     import.all = wanted->all;
-    if (status == TN_OK && count > 0)
+    if (count > 0)
         status = go_journalled(&import, wanted->job, err);
     if (status == TN_OK)
         status = tn_hash_job_after(library, import.hash_job, options, err);

@@ -30,6 +30,7 @@ typedef struct tn_import_item {
 typedef struct tn_refused_path {
     const char *path, *message;
     tn_status status;
+    bool known; /* it has a record, which stays as it is */
 } tn_refused_path;
 
 /* A folder that is kept, as this import found it. */
@@ -80,8 +81,8 @@ typedef struct tn_import {
     tn_map by_who;            /* item, or known file, of each file gathered */
     tn_import_item *items;
     size_t item_count, item_capacity;
-    tn_refused_path *refused; /* as many as paths */
-    size_t refused_count;
+    tn_refused_path *refused;
+    size_t refused_count, refused_capacity;
     tn_import_root *roots;
     size_t root_count, root_capacity;
     tn_row_news *news;        /* rows of paths that are not read: gone, or there again */

@@ -24,6 +24,7 @@ typedef struct tn_claim {
     bool named;          /* asked for by this very path */
     const char *path;    /* of the entry: the file, the index (else the first shard) of a set, the folder */
     size_t path_size;
+    tn_status asked;     /* TN_OK, or why the system would not say what a file of it is */
     tn_os_info info;     /* of the entry; all zero when the system would not say */
     uint8_t members[32]; /* SET, FOLDER: digest of names, sizes and times of all that belongs to it */
     uint8_t who[32];     /* the same for every path that leads to the same file or files; meaningful when has_who */

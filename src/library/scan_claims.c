@@ -59,7 +59,10 @@ static void hash_who(tn_text before, const tn_os_info *info, uint8_t who[32])
 static tn_status add_member(tn_walk *walk, tn_walk_set *set, const char *path, bool weights, tn_error *err)
 {
     tn_os_info info = {.kind = TN_OS_OTHER};
-    bool known = tn_os_info_at(path, true, &info, NULL) == TN_OK;
+    tn_status status = tn_os_info_at(path, true, &info, NULL);
+    bool known = status == TN_OK;
+    if (!known && status != TN_NOT_FOUND)
+        set->claim.asked = status;
     hash_state(set->claim.members, tn_place_name(path, strlen(path)), &info);
     if (weights)
         hash_who(digest_text(set->claim.who), &info, set->claim.who);
@@ -101,6 +104,7 @@ tn_status tn_walk_file(tn_walk *walk, const char *path, size_t size, bool named,
         walk->counts.vanished++;
         return TN_OK;
     }
+    claim.asked = status;
     if (status != TN_OK)
         memset(&claim.info, 0, sizeof claim.info);
     claim.has_who = status == TN_OK && !claim.info.weak_identity;

@@ -99,7 +99,8 @@ static tn_status from_library(tn_import *import, tn_summary_block *b, tn_error *
 static bool is_away(const tn_import *import, const char *path)
 {
     for (size_t i = 0; i < import->root_count; i++)
-        if (import->roots[i].state == TN_ROOT_AWAY && strcmp(import->roots[i].path.bytes, path) == 0)
+        if (import->roots[i].state == TN_ROOT_AWAY &&
+            tn_place_is_below(path, strlen(path), import->roots[i].path.bytes, import->roots[i].path.size))
             return true;
     return false;
 }
@@ -112,7 +113,8 @@ static tn_status add_refused(tn_import *import, tn_summary_block *b, tn_error *e
         if (import->all && is_away(import, refused->path))
             continue;
         TN_TRY(tn_summary_add_problem(b, (tn_text){refused->path, strlen(refused->path)}, TN_STATE_UNREADABLE,
-                                      TN_TEXT("missing"), (tn_text){refused->message, strlen(refused->message)}, err));
+                                      refused->known ? TN_TEXT("present") : TN_TEXT("missing"),
+                                      (tn_text){refused->message, strlen(refused->message)}, err));
     }
     return TN_OK;
 }

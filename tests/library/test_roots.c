@@ -257,6 +257,40 @@ static void a_model_with_a_path_in_a_root_that_is_here_is_not_offline(void **sta
     assert_int_equal(count_presence("present"), 1);
 }
 
+static tn_status fail_files_of_m(void *user, const tn_os_call *call)
+{
+    const tn_status *status = user;
+    bool asks = call->operation == TN_OP_INFO || call->operation == TN_OP_OPEN;
+    return asks && call->path != NULL && strstr(call->path, ".safetensors") != NULL ? *status : TN_OK;
+}
+
+/* The server goes, or rights do, after the folder was listed. */
+static void a_file_that_does_not_answer_while_its_root_does_keeps_its_record(void **state)
+{
+    (void)state;
+    static const tn_status faults[] = {TN_IO, TN_CHANGED, TN_PERMISSION};
+    put_weights(at("m/a.safetensors"), 4);
+    put_tensor(at("m/set-00001-of-00002.safetensors"), "v", 6, 0);
+    put_tensor(at("m/set-00002-of-00002.safetensors"), "w", 6, 0);
+    import_quietly(library, "m", NULL);
+    int64_t ids = ask(library, "SELECT sum(id * id) FROM models");
+    assert_int_equal(count_presence("present"), 2);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        tn_status f = faults[i];
+        tn_os_hooks hooks = {.before = fail_files_of_m, .user = &f};
+        tn_os_set_hooks(&hooks);
+        tn_import_summary *s = scan(NULL);
+        tn_os_set_hooks(NULL);
+        assert_int_equal(s->problem_count, 1); /* the set is passed over as one that vanished while it was looked at */
+        assert_string_equal(s->problems[0].path.bytes, spelled("m/a.safetensors"));
+        tn_import_summary_destroy(s);
+        assert_int_equal(count_presence("present"), 2);
+        assert_int_equal(ask(library, "SELECT sum(id * id) FROM models WHERE state <> 'unreadable'"), ids);
+        scan_quietly();
+        assert_int_equal(ask(library, "SELECT sum(id * id) FROM models WHERE presence = 'present'"), ids);
+    }
+}
+
 /* A folder of a root that is here was emptied by somebody: what was in it is missing, not offline. */
 static void a_folder_that_vanishes_within_a_root_makes_its_models_missing(void **state)
 {
@@ -502,6 +536,7 @@ int main(void)
         TEST(a_root_that_is_named_and_away_needs_a_look),
         TEST(a_root_whose_file_system_does_not_answer_is_away),
         TEST(a_model_with_a_path_in_a_root_that_is_here_is_not_offline),
+        TEST(a_file_that_does_not_answer_while_its_root_does_keeps_its_record),
         TEST(a_folder_that_vanishes_within_a_root_makes_its_models_missing),
         TEST(an_empty_mount_point_is_away_and_an_emptied_folder_is_not),
         TEST(another_number_of_the_disk_is_no_other_disk),
