@@ -4,7 +4,8 @@
   functions    lines and cyclomatic complexity, by lizard (from PyPI, into build/metrics-venv)
   structure    files over 800 lines, includes that point back, public functions without a comment (tests/house)
   twice        runs of six or more lines that stand twice, the same to the letter or alike but for names and numbers
-  coverage     `--coverage`: lines and branches of src/ that the tests of the dev build run, by gcc and gcovr
+  coverage     `--coverage`: lines and branches of src/ that the tests of the dev build run, by gcc and gcovr; `--kept`: of the
+               last such run
   analyzers    `--analyze`: findings of gcc -fanalyzer
   mutants      what tools/mutate.py wrote into build/mutants/results.ndjson, where it was run
 
@@ -136,8 +137,7 @@ def doubles(table, show):
 # ---- coverage ----
 
 
-def coverage(table):
-    build = TOP / "build/coverage"
+def run_covered(build):
     flags = "--coverage -O1 -g -fno-inline"
     if not (build / "build.ninja").exists():
         subprocess.run(["cmake", "--preset", "dev", "-B", build, f"-DCMAKE_C_FLAGS={flags}", "-DCMAKE_EXE_LINKER_FLAGS=--coverage",
@@ -146,6 +146,12 @@ def coverage(table):
     for old in build.rglob("*.gcda"):
         old.unlink()
     run("ctest", "--test-dir", build, "-j", os.cpu_count())
+
+
+def coverage(table, kept):
+    build = TOP / "build/coverage"
+    if not kept:
+        run_covered(build)
     out = build / "coverage.json"
     # A branch of an assertion that holds is never taken, and one of a call that is inlined away is nobody's.
     run(tool("gcovr"), "-r", TOP, "--filter", "src/", "--object-directory", build, "--exclude-lines-by-pattern", r".*\bassert\(.*",
@@ -205,6 +211,7 @@ def write(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--coverage", action="store_true", help="build with gcc's coverage, run the tests (minutes)")
+    parser.add_argument("--kept", action="store_true", help="of a build whose tests have run")
     parser.add_argument("--analyze", action="store_true", help="build with gcc -fanalyzer (minutes)")
     parser.add_argument("--show", action="store_true", help="name the places that stand twice")
     parser.add_argument("--write", action="store_true", help="put the table into docs/quality.md")
@@ -213,8 +220,8 @@ def main():
     functions(table)
     structure(table)
     doubles(table, args.show)
-    if args.coverage:
-        coverage(table)
+    if args.coverage or args.kept:
+        coverage(table, args.kept)
     if args.analyze:
         analyze(table)
     mutants(table)

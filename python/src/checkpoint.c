@@ -110,11 +110,11 @@ const tn_checkpoint *checkpoint_of(PyObject *object)
 
 /* ---- what is in it ---- */
 
-static PyObject *shape_tuple(const tn_tensor *tensor)
+PyObject *shape_tuple(uint32_t rank, const uint64_t *shape)
 {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)tensor->rank);
-    for (uint32_t i = 0; tuple != NULL && i < tensor->rank; i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(tensor->shape[i]);
+    PyObject *tuple = PyTuple_New((Py_ssize_t)rank);
+    for (uint32_t i = 0; tuple != NULL && i < rank; i++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(shape[i]);
         if (number == NULL || PyTuple_SetItem(tuple, (Py_ssize_t)i, number) != 0)
             Py_CLEAR(tuple);
     }
@@ -123,7 +123,7 @@ static PyObject *shape_tuple(const tn_tensor *tensor)
 
 static PyObject *info_of(const tn_tensor *tensor)
 {
-    return Py_BuildValue("(NNK)", PyUnicode_InternFromString(tn_dtype_name(tensor->dtype)), shape_tuple(tensor),
+    return Py_BuildValue("(NNK)", PyUnicode_InternFromString(tn_dtype_name(tensor->dtype)), shape_tuple(tensor->rank, tensor->shape),
                          (unsigned long long)tensor->size_bytes);
 }
 

@@ -145,13 +145,7 @@ static PyObject *lease_shape(PyObject *self, void *closure)
 {
     (void)closure;
     const tn_lease *lease = lease_of(self);
-    PyObject *tuple = PyTuple_New((Py_ssize_t)lease->rank);
-    for (uint32_t i = 0; tuple != NULL && i < lease->rank; i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(lease->shape[i]);
-        if (number == NULL || PyTuple_SetItem(tuple, (Py_ssize_t)i, number) != 0)
-            Py_CLEAR(tuple);
-    }
-    return tuple;
+    return shape_tuple(lease->rank, lease->shape);
 }
 
 static PyObject *lease_nbytes(PyObject *self, void *closure)

@@ -75,6 +75,7 @@ int add_writer_type(PyObject *module);
 PyObject *join(PyObject *module, PyObject *args);
 /* A tuple of ints as a shape of at most TN_INDEX_MAX dimensions; -1 with an exception set. */
 int read_shape(PyObject *tuple, uint64_t *shape, uint32_t *rank);
+PyObject *shape_tuple(uint32_t rank, const uint64_t *shape);
 int read_dtype(const char *name, Py_ssize_t size, tn_dtype *out);
 
 #endif

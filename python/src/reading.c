@@ -92,6 +92,14 @@ static int read_conversion(PyObject *word, tn_lease_options *options)
     return name == NULL ? -1 : read_dtype(name, size, &options->dtype);
 }
 
+/* The tensors of a call, to be freed, and into what they are turned; NULL with an exception set. */
+static const tn_tensor **read_request(const tn_checkpoint *checkpoint, PyObject *names, unsigned flags, PyObject *dtype,
+                                      tn_lease_options *options, size_t *count)
+{
+    options->flags = flags;
+    return read_conversion(dtype, options) != 0 ? NULL : find_all(checkpoint, names, count);
+}
+
 static PyObject *lease_all(const tn_checkpoint *checkpoint, const tn_tensor **tensors, size_t count,
                            tn_lease_options options, PyObject *callback)
 {
@@ -124,11 +132,8 @@ PyObject *checkpoint_lease_many(PyObject *self, PyObject *args)
     const tn_checkpoint *checkpoint = checkpoint_of(self);
     if (checkpoint == NULL || !PyArg_ParseTuple(args, "O!|IOO", &PyList_Type, &names, &flags, &callback, &dtype))
         return NULL;
-    options.flags = flags;
-    if (read_conversion(dtype, &options) != 0)
-        return NULL;
     size_t count;
-    const tn_tensor **tensors = find_all(checkpoint, names, &count);
+    const tn_tensor **tensors = read_request(checkpoint, names, flags, dtype, &options, &count);
     if (tensors == NULL)
         return NULL;
     PyObject *list = lease_all(checkpoint, tensors, count, options, callback);
@@ -173,11 +178,8 @@ PyObject *checkpoint_cost(PyObject *self, PyObject *args)
     const tn_checkpoint *checkpoint = checkpoint_of(self);
     if (checkpoint == NULL || !PyArg_ParseTuple(args, "O!|IO", &PyList_Type, &names, &flags, &dtype))
         return NULL;
-    options.flags = flags;
-    if (read_conversion(dtype, &options) != 0)
-        return NULL;
     size_t count;
-    const tn_tensor **tensors = find_all(checkpoint, names, &count);
+    const tn_tensor **tensors = read_request(checkpoint, names, flags, dtype, &options, &count);
     if (tensors == NULL)
         return NULL;
     tn_cost cost;

@@ -85,7 +85,7 @@ class World:
         for folder in self.folders():
             for path in sorted(folder.rglob("*")):
                 if path.is_file() and not path.name.startswith("library.db") and path.suffix != ".trashinfo":
-                    found[re.sub(r"(/Trash/files/.*)\.\d+$", r"\1", str(path))] = path.read_bytes()
+                    found[re.sub(r"(/Trash/files/[^/]+?)\.\d+(/|$)", r"\1\2", str(path))] = path.read_bytes()
         return found
 
     def state(self):
