@@ -68,10 +68,21 @@ bool tn_root_is_gone(tn_status status, const tn_os_info *info)
     return status == TN_NOT_FOUND || status == TN_NOT_A_FILE || status == TN_IO || status == TN_CHANGED;
 }
 
-bool tn_root_is_away(const tn_root_row *row)
+tn_status tn_root_look(tn_memory_source *memory, const char *path, tn_os_info *info)
+{
+    tn_os_folder *folder = NULL;
+    tn_status status = tn_os_info_at(path, true, info, NULL);
+    if (status != TN_OK || info->kind != TN_OS_FOLDER)
+        return status;
+    tn_status opened = tn_os_folder_open(memory, path, &folder, NULL);
+    tn_os_folder_close(folder);
+    return opened == TN_IO || opened == TN_CHANGED ? opened : TN_OK;
+}
+
+bool tn_root_is_away(tn_memory_source *memory, const tn_root_row *row)
 {
     tn_os_info info;
-    tn_status status = tn_os_info_at(row->path.bytes, true, &info, NULL);
+    tn_status status = tn_root_look(memory, row->path.bytes, &info);
     if (tn_root_is_gone(status, &info))
         return true;
     return row->away_ns != 0 && (status != TN_OK || (row->has_device && info.device != row->device));
@@ -121,7 +132,7 @@ tn_status tn_library_roots(tn_library *library, bool (*each)(void *user, const t
     bool go_on = true;
     for (size_t i = 0; i < rows.count && go_on && status == TN_OK; i++) {
         const tn_root_row *row = &rows.rows[i];
-        tn_root root = {.path = row->path, .away = tn_root_is_away(row), .scanned_ns = row->scanned_ns};
+        tn_root root = {.path = row->path, .away = tn_root_is_away(library->memory, row), .scanned_ns = row->scanned_ns};
         status = sums_of(library, row->path, &root, err);
         if (status == TN_OK)
             go_on = each(user, &root);

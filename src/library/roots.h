@@ -26,10 +26,13 @@ void tn_root_rows_init(tn_root_rows *rows, tn_library *library);
 tn_status tn_root_rows_load(tn_root_rows *rows, tn_library *library, tn_error *err);
 void tn_root_rows_free(tn_root_rows *rows);
 
-/* Whether the root's folder is there now, on the disk it was on. */
+/* Look at a root's folder. It is opened too, for the system may remember what a server said that is gone; that it may not be
+ * listed is no answer to this. */
+tn_status tn_root_look(tn_memory_source *memory, const char *path, tn_os_info *info);
 /* Whether a look at a root's folder, which gave `status` and, with TN_OK, `info`, says that it is away: it is not there, is no
  * folder, or its file system does not answer (TN_IO; TN_CHANGED: a stale handle). No permission says nothing. */
 bool tn_root_is_gone(tn_status status, const tn_os_info *info);
-bool tn_root_is_away(const tn_root_row *row);
+/* Whether the root's folder is there now, on the disk it was on. */
+bool tn_root_is_away(tn_memory_source *memory, const tn_root_row *row);
 
 #endif

@@ -124,7 +124,7 @@ static bool is_without_disk(const tn_import *import, const tn_import_root *root)
 static void look(tn_import *import, tn_import_root *root)
 {
     tn_os_info info;
-    tn_status status = tn_os_info_at(root->path.bytes, true, &info, NULL);
+    tn_status status = tn_root_look(import->library->memory, root->path.bytes, &info);
     root->state = TN_ROOT_UNKNOWN;
     if (tn_root_is_gone(status, &info)) {
         root->state = TN_ROOT_AWAY;

@@ -96,21 +96,20 @@ static tn_status from_library(tn_import *import, tn_summary_block *b, tn_error *
 
 /* ---- from the import ---- */
 
-static bool is_away(const tn_import *import, const char *path)
+bool tn_summary_is_told_as_away(const tn_import *import, const char *path)
 {
-    for (size_t i = 0; i < import->root_count; i++)
+    for (size_t i = 0; i < import->root_count && import->all; i++)
         if (import->roots[i].state == TN_ROOT_AWAY &&
             tn_place_is_below(path, strlen(path), import->roots[i].path.bytes, import->roots[i].path.size))
             return true;
     return false;
 }
 
-/* When all roots are scanned, one that is away is told as that and is no fault. */
 static tn_status add_refused(tn_import *import, tn_summary_block *b, tn_error *err)
 {
     for (size_t i = 0; i < import->refused_count; i++) {
         const tn_refused_path *refused = &import->refused[i];
-        if (import->all && is_away(import, refused->path))
+        if (tn_summary_is_told_as_away(import, refused->path))
             continue;
         TN_TRY(tn_summary_add_problem(b, (tn_text){refused->path, strlen(refused->path)}, TN_STATE_UNREADABLE,
                                       refused->known ? TN_TEXT("present") : TN_TEXT("missing"),

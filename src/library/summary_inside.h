@@ -28,4 +28,8 @@ tn_status tn_summary_name(tn_import *import, tn_summary_block *b, tn_error *err)
 /* The table and the problems that a real import would have ended with. */
 tn_status tn_summary_of_dry_run(tn_import *import, tn_summary_block *b, tn_error *err);
 
+/* When all roots are scanned, one that is away is told as that, and is no fault: nothing else is said of what is in
+ * it. */
+bool tn_summary_is_told_as_away(const tn_import *import, const char *path);
+
 #endif

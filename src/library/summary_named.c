@@ -88,7 +88,11 @@ tn_status tn_summary_name(tn_import *import, tn_summary_block *b, tn_error *err)
             TN_TRY(name_away(import, b, &import->roots[i], err));
     for (size_t i = 0; i < import->unreadable_count; i++) {
         const tn_named_path *named = &import->unreadable[i];
-        TN_TRY(name_one(b, named->path, named->message, &b->unreadable[i], err));
+        if (tn_summary_is_told_as_away(import, named->path.bytes)) {
+            b->summary.folders_unreadable--;
+            continue;
+        }
+        TN_TRY(name_one(b, named->path, named->message, &b->unreadable[b->summary.unreadable_count], err));
         b->summary.unreadable_count++;
     }
     return TN_OK;

@@ -152,13 +152,19 @@ tn_status tn_os_stamp_of(const tn_os_file *file, uint64_t *size, int64_t *mtime_
     return TN_OK;
 }
 
+/* Of a path ENODEV says that its disk was pulled out (of a map: that there can be none). */
+static tn_status fail_stat(const char *path, bool follow, int number, tn_error *err)
+{
+    return tn_os_fail_errno(err, number == ENODEV ? EIO : number, follow ? "stat" : "lstat", path);
+}
+
 tn_status tn_os_info_at(const char *path, bool follow, tn_os_info *out, tn_error *err)
 {
     TN_TRY(tn_os_before((tn_os_call){.operation = TN_OP_INFO, .path = path}, err));
     struct stat st;
     struct statfs fs;
     if (fstatat(AT_FDCWD, path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
-        return tn_os_fail_errno(err, errno, follow ? "stat" : "lstat", path);
+        return fail_stat(path, follow, errno, err);
     *out = info_from(&st, statfs(path, &fs) == 0 ? &fs : NULL);
     if (S_ISLNK(st.st_mode)) /* statfs follows links, so it says nothing about the link itself */
         out->weak_identity = false;

@@ -8,6 +8,7 @@
 #define DIRECT_DEPTH 3u /* one copies out while two read: more only wait for each other */
 #define NETWORK_DEPTH 16u
 #define NETWORK_PIECE ((size_t)1 << 20) /* more of them are under way then, each over sooner */
+#define NETWORK_LEAST ((size_t)128 << 10) /* a part that is worth a round trip of its own */
 #define PIECE TN_PIECE_BYTES
 #define COPY_DEPTH 4u
 #define SAMPLES 32u
@@ -94,10 +95,24 @@ static tn_choice as_wished(const tn_ranges *ranges, const tn_lease_options *opti
 static tn_choice far(const tn_ranges *ranges, const tn_lease_options *options)
 {
     static const char reason[] = "the file lies on a network, where waiting is the cost";
-    tn_choice choice = is_cold(ranges) ? direct(ranges, options, NETWORK_DEPTH, reason, reason)
-                                       : threads(ranges, options, NETWORK_DEPTH, reason);
-    choice.piece_bytes = NETWORK_PIECE;
+    bool past = ranges->bytes >= MUCH && is_cold(ranges);
+    tn_choice choice = past ? direct(ranges, options, NETWORK_DEPTH, reason, reason)
+                            : threads(ranges, options, NETWORK_DEPTH, reason);
+    uint64_t share = ranges->bytes / NETWORK_DEPTH / NETWORK_LEAST * NETWORK_LEAST;
+    choice.piece_bytes = share >= NETWORK_PIECE ? NETWORK_PIECE : share > 0 ? (size_t)share : NETWORK_LEAST;
+    choice.far = true;
     return choice;
+}
+
+/* What is small is read in one go, except that on a network several parts come in the time of one. Every network is among
+ * the file systems whose identities are not trusted, and that is known already. */
+static tn_choice small(const tn_ranges *ranges, const tn_lease_options *options)
+{
+    bool parts = ranges->count > 1 || ranges->bytes >= 2 * NETWORK_LEAST;
+    if (parts && tn_source_info(ranges->source)->weak_identity &&
+        tn_os_disk_of(tn_source_file(ranges->source)) == TN_OS_DISK_NETWORK)
+        return far(ranges, options);
+    return plain("it is small");
 }
 
 static tn_choice by_what_it_is(const tn_ranges *ranges, const tn_lease_options *options)
@@ -122,7 +137,7 @@ tn_choice tn_choose(const tn_ranges *ranges, const tn_lease_options *options)
         return (tn_choice){.way = TN_WAY_MEMORY, .depth = 1, .reason = "the checkpoint lies in memory"};
     if (options->way != TN_WAY_AUTOMATIC)
         return as_wished(ranges, options);
-    return ranges->bytes < MUCH ? plain("it is small") : by_what_it_is(ranges, options);
+    return ranges->bytes < MUCH ? small(ranges, options) : by_what_it_is(ranges, options);
 }
 
 void tn_choice_end(tn_choice *choice)

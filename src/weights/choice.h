@@ -31,6 +31,7 @@ typedef struct tn_choice {
     tn_way way;
     unsigned depth; /* reads under way at a time, at most */
     size_t piece_bytes; /* of one read, at most */
+    bool far;           /* on a network, where each question costs a round trip */
     const char *reason;
     tn_os_file direct; /* open for TN_WAY_DIRECT */
 } tn_choice;

@@ -48,15 +48,18 @@ static tn_status tell_short(const tn_source *source, uint64_t at, size_t wanted,
     return TN_IO;
 }
 
-/* What a read gave is counted, and believed only if the file is still the same: R1. */
-static tn_status settle(tn_source *source, tn_status status, uint64_t at, size_t wanted, size_t got, tn_error *err)
+/* What a read gave is counted, and believed only if the file is still the same: R1. `later`: that is asked when all is
+ * read. */
+static tn_status settle(tn_source *source, tn_status status, uint64_t at, size_t wanted, size_t got, bool later,
+                        tn_error *err)
 {
     if (status != TN_OK) {
         tn_error_at_file(err, tn_source_path(source));
         return status;
     }
     tn_source_count(source, got);
-    TN_TRY(tn_source_unchanged(source, err));
+    if (!later || got != wanted)
+        TN_TRY(tn_source_unchanged(source, err));
     return got == wanted ? TN_OK : tell_short(source, at, wanted, got, err);
 }
 
@@ -64,7 +67,7 @@ tn_status tn_read_small(tn_source *source, uint64_t offset, void *bytes, size_t 
 {
     size_t got = 0;
     tn_status status = tn_os_read(tn_source_file(source), offset, bytes, size, &got, err);
-    return settle(source, status, offset, size, got, err);
+    return settle(source, status, offset, size, got, false, err);
 }
 
 /* Where the bytes of a piece go. What lies between two ranges goes into `between`. */
@@ -94,7 +97,7 @@ static tn_status read_through_cache(const reading *r, const tn_piece *one, tn_er
     bool behind = (r->told->options->flags & TN_LEASE_DROP_BEHIND) != 0;
     tn_status status = behind ? tn_os_read_behind(file, one->from, places, n, &got, err)
                               : tn_os_read_pieces(file, one->from, places, n, &got, err);
-    return settle(r->ranges->source, status, one->from, wanted, got, err);
+    return settle(r->ranges->source, status, one->from, wanted, got, r->choice->far, err);
 }
 
 static void put(const tn_range *range, uint8_t *to, const uint8_t *bytes, size_t size)
@@ -178,7 +181,7 @@ static tn_status read_into_room(reading *r, const tn_piece *one, const room *pla
     size_t got = 0;
     tn_status status = behind ? tn_os_read_behind(file, one->from, &all, 1, &got, err)
                               : tn_os_read_pieces(file, one->from, &all, 1, &got, err);
-    TN_TRY(settle(r->ranges->source, status, one->from, all.size, got, err));
+    TN_TRY(settle(r->ranges->source, status, one->from, all.size, got, r->choice->far, err));
     return work_on(r, one, place->bytes, one->from, err);
 }
 
@@ -201,7 +204,8 @@ static tn_status read_piece(reading *r, const tn_piece *one, const room *place, 
 {
     uint64_t first = one->from - one->from % ALIGN;
     if (r->choice->way == TN_WAY_DIRECT && read_past_cache(r, one, place, first)) {
-        TN_TRY(tn_source_unchanged(r->ranges->source, err)); /* R1 */
+        if (!r->choice->far)
+            TN_TRY(tn_source_unchanged(r->ranges->source, err)); /* R1 */
         return work_on(r, one, place->bytes, first, err);
     }
     return is_worked_on(r, one) ? read_into_room(r, one, place, err) : read_through_cache(r, one, err);
@@ -328,6 +332,8 @@ static tn_status read_pieces(reading *r, tn_error *err)
     close_room(r, &r->own);
     if (r->status != TN_OK)
         return tn_fail_as(&r->error, err);
+    if (r->choice->far) /* R1 */
+        TN_TRY(tn_at_tensor(tn_source_unchanged(r->ranges->source, err), r->ranges->items[0].tensor, err));
     TN_TRY(tn_check_end(&r->check, err)); /* R5 */
     return r->depth > 1 ? tn_tell(r->told, err) : TN_OK; /* what others read after the caller's last piece */
 }

@@ -1,7 +1,7 @@
 /* The one way into all ways of reading: ranges of a source are read into where they go.
  *
  *   R1  Every byte of every range is the file's as it was when the source was opened, or the call fails: the handle is
- *       asked after each piece.
+ *       asked after each piece; on a network, where asking costs as much as reading, after the last one.
  *   R2  No lock is held while the system reads, and none is needed: pieces are handed out by a counter.
  *   R3  Neighbours, and ranges that less than TN_GAP_MAX bytes lie between, are read together.
  *   R4  Elements that become another type are turned out of a room of a reading thread into where they go; the caller's

@@ -135,9 +135,9 @@ class NetworkFolder(Case):
                 self.end()
 
     def test_models_of_a_file_system_that_went_are_offline_and_come_back(self):
-        for how in ("unmounted", "dead", "dead and still mounted"):
+        for how in ("unmounted", "dead", "dead and still mounted", "dead and remembered"):
             with self.subTest(how=how):
-                self.mount(*(["stays"] if how == "dead and still mounted" else []))
+                self.mount(*{"dead and still mounted": ["stays"], "dead and remembered": ["stays", "cached"]}.get(how, []))
                 self.library = self.place / f"{how}.db"
                 self.check(self.import_(), 0)
                 if how == "unmounted":

@@ -291,6 +291,33 @@ static void a_file_that_does_not_answer_while_its_root_does_keeps_its_record(voi
     }
 }
 
+static tn_status fail_to_open_folders(void *user, const tn_os_call *call)
+{
+    (void)user;
+    return call->operation == TN_OP_FOLDER_OPEN && strstr(call->path, "/m") != NULL ? TN_IO : TN_OK;
+}
+
+/* What is known of files and folders may come out of the system's memory long after the server has gone. */
+static void a_root_that_is_only_remembered_is_away_and_no_fault(void **state)
+{
+    (void)state;
+    const tn_os_hooks hooks = {.before = fail_to_open_folders};
+    put_weights(at("m/a.safetensors"), 4);
+    import_quietly(library, "m", NULL);
+    tn_os_set_hooks(&hooks);
+    tn_import_summary *s = scan(NULL);
+    bool away = all_roots().away[0];
+    tn_os_set_hooks(NULL);
+    assert_true(away);
+    assert_int_equal(s->away_count, 1);
+    assert_int_equal(s->folders_unreadable, 0); /* it is told as away */
+    assert_int_equal(s->problem_count, 0);
+    tn_import_summary_destroy(s);
+    assert_int_equal(count_presence("offline"), 1);
+    scan_quietly();
+    assert_int_equal(count_presence("present"), 1);
+}
+
 /* A folder of a root that is here was emptied by somebody: what was in it is missing, not offline. */
 static void a_folder_that_vanishes_within_a_root_makes_its_models_missing(void **state)
 {
@@ -535,6 +562,7 @@ int main(void)
         TEST(a_root_that_is_away_makes_its_models_offline_until_it_is_back),
         TEST(a_root_that_is_named_and_away_needs_a_look),
         TEST(a_root_whose_file_system_does_not_answer_is_away),
+        TEST(a_root_that_is_only_remembered_is_away_and_no_fault),
         TEST(a_model_with_a_path_in_a_root_that_is_here_is_not_offline),
         TEST(a_file_that_does_not_answer_while_its_root_does_keeps_its_record),
         TEST(a_folder_that_vanishes_within_a_root_makes_its_models_missing),

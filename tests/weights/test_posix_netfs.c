@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/os_fault.h"
+
 static const row rows[] = {
     {"a", TN_F32, 1, {600001}}, {"b", TN_U8, 1, {70}}, {"c", TN_U8, 1, {900}}, {"d", TN_U8, 1, {13}},
     {"e", TN_F16, 2, {3000, 1000}},
@@ -133,6 +135,41 @@ static void a_slow_file_is_leased_as_any_other(void **state)
     tn_lease_release(lease);
     tn_checkpoint_release(checkpoint);
     end_server();
+}
+
+static _Atomic unsigned questions, reads;
+
+static tn_status count(void *user, const tn_os_call *call)
+{
+    (void)user;
+    if (call->operation == TN_OP_INFO)
+        atomic_fetch_add(&questions, 1);
+    if (call->operation == TN_OP_READ)
+        atomic_fetch_add(&reads, 1);
+    return TN_OK;
+}
+
+/* Each question and each read is a round trip. What is asked: the file as it is opened, and when all is read. */
+static void a_file_is_asked_few_questions_and_read_in_parts_at_a_time(void **state)
+{
+    static const tn_os_hooks hooks = {.before = count};
+    static const char *const how[] = {"plain", "cached"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        if (!mount_net("1", how[i]))
+            return;
+        tn_checkpoint *checkpoint = open_weights(file);
+        atomic_store(&questions, 0);
+        atomic_store(&reads, 0);
+        tn_os_set_hooks(&hooks);
+        tn_status status = lease_all(checkpoint, NULL);
+        tn_os_set_hooks(NULL);
+        assert_int_equal(status, TN_OK);
+        assert_in_range(atomic_load(&questions), 1, 3);
+        assert_in_range(atomic_load(&reads), 16, 80); /* 8.4 MB in pieces of 512 KiB at most, and at least of 128 KiB */
+        tn_checkpoint_release(checkpoint);
+        end_server();
+    }
 }
 
 static void a_byte_that_cannot_be_read_is_of_its_tensor(void **state)
@@ -261,6 +298,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_slow_file_is_leased_as_any_other),
+        TEST(a_file_is_asked_few_questions_and_read_in_parts_at_a_time),
         TEST(a_byte_that_cannot_be_read_is_of_its_tensor),
         TEST(what_was_leased_outlives_the_server_and_the_mount),
         TEST(a_server_that_dies_while_it_is_read_from_is_an_error),
