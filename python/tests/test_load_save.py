@@ -297,7 +297,7 @@ def test_what_threads_turned_is_counted_until_it_is_gone(wide):
         kept = list(
             pool.map(lambda i: tenure.load(wide, framework="numpy", dtype="F16", names=[f"t{i % 8}"]), range(64))
         )
-    assert 64 * (2 << 20) <= counted() - before <= 65 * (2 << 20)
+    assert 64 * (2 << 20) <= counted() - before <= (64 * 2 + 4 * 32) << 20  # memory is taken in regions of 32 MiB
     del kept
     gc.collect()
     assert counted() - before < 64 << 10  # what is noted of memory that is kept
